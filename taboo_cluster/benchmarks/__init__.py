@@ -1,0 +1,1 @@
+"""One file per benchmark: items, prompts, extraction and scoring."""

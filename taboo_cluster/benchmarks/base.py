@@ -1,0 +1,93 @@
+"""The protocol every benchmark keeps: items, prompts, extraction and scoring. Knows nothing of engines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from taboo_cluster.registry import Registry
+from taboo_cluster.trial import Item
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt before any model's template: turns for aligned models, one text for base models."""
+
+    shots: tuple[tuple[str, str], ...]
+    """(user, assistant) pairs that come first in the chat form."""
+    user: str
+    """The last user message: the question with what the benchmark asks for."""
+    plain: str
+    """The whole prompt for a base model, shots included; ends where the answer starts, never in white space."""
+    stop: tuple[str, ...]
+    """Strings that end the plain form's completion (an invented next question)."""
+    chat_stop: tuple[str, ...] = ()
+    """Strings that end the chat form's completion; never a bare newline."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How one completion was read and scored."""
+
+    outcome: str
+    """no_response, refused, truncated, invalid_format, correct or wrong (`error` is the runner's)."""
+    answer: str | None
+    """As extracted, normalised; null where nothing was parsed."""
+    score: float
+    """1.0 or 0.0 for exact answers; a benchmark's own measure elsewhere."""
+    matched_alias: str | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def parse_ok(self) -> bool:
+        """True where an answer was extracted."""
+        return self.answer is not None
+
+    @property
+    def correct(self) -> bool:
+        """True where the outcome is correct."""
+        return self.outcome == "correct"
+
+
+class Benchmark(Protocol):
+    """One benchmark with its options applied."""
+
+    name: str
+    scorer_version: str
+    """Changes whenever the same completion could be scored differently."""
+    styles: tuple[str, ...]
+    """Prompt styles it knows; the first is its default."""
+    default_shots: int
+    max_tokens: int
+    chance: float | None
+    """Accuracy of guessing; None where guessing gives nothing."""
+
+    def items(self) -> Sequence[Item]:
+        """All items, in a fixed order. Raises UserError for a missing or empty source."""
+        ...
+
+    def prompt(self, item: Item, question: str, style: str, n_shots: int) -> Prompt:
+        """The prompt for `question`, which is item.question or a perturbed form of it."""
+        ...
+
+    def score(self, item: Item, completion: str, finish_reason: str) -> Verdict:
+        """Read and score a completion; deterministic."""
+        ...
+
+    def canaries(self) -> tuple[tuple[Item, str, bool], ...]:
+        """(item, completion, must be correct): checked before a sweep spends anything."""
+        ...
+
+
+@dataclass(frozen=True)
+class BenchmarkEntry:
+    """What a benchmark's file registers."""
+
+    options: type[Any]
+    """Frozen dataclass of the benchmark's own settings, each with a default: `benchmark.NAME.option=...`."""
+    build: Callable[[Any], Benchmark]
+    """options -> benchmark."""
+
+
+BENCHMARKS: Registry[BenchmarkEntry] = Registry("benchmark", "taboo_cluster.benchmarks")

@@ -1,0 +1,127 @@
+"""The typed config: what the composed Hydra tree is checked against, key by key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A decoder's dimensions, so that memory can be estimated without the hub."""
+
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    intermediate: int
+    vocab: int
+    tied: bool
+    """Input and output embeddings are one matrix."""
+    context: int
+    """Longest sequence, prompt and completion together, in tokens."""
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """One model of a model set (conf/models/*.yaml)."""
+
+    name: str
+    """Name on the hub, or the user's own for a local folder; what records carry."""
+    path: str | None = None
+    """Local folder with config, tokenizer and safetensors; null loads `name` from the hub."""
+    revision: str | None = None
+    """Branch, tag or commit on the hub; resolved once to a commit."""
+    family: str | None = None
+    size_b: float | None = None
+    """Parameters, in billions."""
+    aligned: bool = False
+    """True: prompts go through the chat template."""
+    stage: str = "base"
+    """base, sft, dpo or instruct."""
+    pair: str | None = None
+    """Models with the same pair are compared by the alignment gap."""
+    quantization: str = "none"
+    """none, nf4 or int8."""
+    dtype: str = "bfloat16"
+    """bfloat16, float16 or float32."""
+    limit: int | None = None
+    """At most this many items for this model (the run's `limit` holds too)."""
+    shape: Shape | None = None
+    """Read from config.json of a local folder where it is left out."""
+    source: str | None = None
+    """Where the shape was taken from."""
+    system_prompt: str | None = None
+    chat_template_kwargs: dict[str, Any] = field(default_factory=dict)
+    trust_remote_code: bool = False
+
+
+@dataclass(frozen=True)
+class TabooConfig:
+    """The interventions of a sweep: one condition per rank; 0 is the baseline."""
+
+    ranks: list[int] = field(default_factory=lambda: [0])
+    trigger: str = "word_start"
+    word_start: str = "marker"
+    protect_special: bool = False
+
+
+@dataclass(frozen=True)
+class ClusterConfig:
+    """Where actors run."""
+
+    address: str | None = None
+    """Address of a running Ray cluster (`auto` finds the local one); null starts Ray on this machine."""
+    gpus: list[float] | None = None
+    """GiB of each GPU, for `plan` and to place models; null asks the cluster."""
+    cpus: int | None = None
+    """CPU cores to use; null takes all. Without GPUs every engine takes at least one."""
+    cpus_per_engine: int = 1
+    """CPU cores (and torch threads) of one engine on a machine without GPUs."""
+    dashboard: bool = True
+    """Start Ray's dashboard on 127.0.0.1 (only where this command starts Ray)."""
+    max_restarts: int = 3
+    """Times one model's actor may be started again before its trials become errors."""
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything a run depends on."""
+
+    sweep: str
+    models: list[ModelConfig]
+    benchmarks: list[str]
+    benchmark: dict[str, dict[str, Any]]
+    """Options by benchmark, checked against the dataclass beside each benchmark."""
+    engine: dict[str, Any]
+    """`name` and the engine's own options, checked against the dataclass beside it."""
+    cluster: ClusterConfig = field(default_factory=ClusterConfig)
+    taboo: TabooConfig = field(default_factory=TabooConfig)
+    prompt_style: str | None = None
+    """null takes each benchmark's default style."""
+    n_shots: int | None = None
+    """null takes each benchmark's default number of examples."""
+    replicates: int = 2
+    """Replicates of the baseline and of the lowest rank: 2 or more measure the noise floor, 1 leaves it out."""
+    limit: int | None = None
+    """At most this many items per benchmark: the same ones for all, a larger limit contains a smaller one."""
+    seed: int = 0
+    run_dir: str | None = None
+    """Where to write; an existing run is resumed or extended. null makes runs/<sweep>-<time>."""
+    reuse: list[str] = field(default_factory=list)
+    """Earlier runs whose generations may be taken instead of made again."""
+    plugins: list[str] = field(default_factory=list)
+    """Modules to import first, in driver and actors: they may register benchmarks, engines ..."""
+    max_error_share: float = 0.1
+    """A model stops early once more than this share of its trials (20 at least) are errors; exit status 1."""
+    max_attempts: int = 3
+    """Attempts at a trial that fails for a transient reason."""
+    retry: str = "transient"
+    """Which recorded errors a resumed run redoes: transient or permanent (both)."""
+    on_drift: str = "fail"
+    """When a setting or version would change recorded trials: fail, keep (the records) or redo."""
+    record_steps: bool = True
+    """Keep each intervention in `steps`."""
+    table: list[str] = field(default_factory=list)
+    """SELECTs over the views, shown when the sweep ends."""

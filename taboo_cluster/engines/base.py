@@ -1,0 +1,124 @@
+"""The protocol every engine keeps: requests in, completions out in the order they end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from transformers import PreTrainedTokenizerBase
+
+from taboo_cluster.registry import Registry
+from taboo_cluster.trial import ResolvedModel, Sampling, Taboo
+
+
+@dataclass(frozen=True)
+class Request:
+    """One generation to be made."""
+
+    key: str
+    """Comes back with the completion (the trial_id)."""
+    prompt: str
+    """As rendered; for reading only, the ids are what is fed."""
+    prompt_ids: tuple[int, ...]
+    max_tokens: int
+    stop: tuple[str, ...] = ()
+    """Strings that end the text; they are not part of it."""
+    taboo: Taboo = Taboo()
+    sampling: Sampling = Sampling()
+
+
+@dataclass(frozen=True)
+class Step:
+    """One intervention."""
+
+    position: int
+    """Index of the emitted token among the generated ones, from 0."""
+    nominal_id: int
+    nominal: str
+    """Vocabulary piece the model would have emitted, readable."""
+    emitted_id: int
+    emitted: str
+    emitted_rank: int
+    """Tokens whose nominal logit is at least the emitted one's, itself included: i+1 when greedy without a tie."""
+    bits: float
+    """log2 P_nom(nominal) - log2 P_nom(emitted), at temperature 1 before masking."""
+
+
+@dataclass(frozen=True)
+class Generation:
+    """What an engine made of one request."""
+
+    text: str
+    token_ids: tuple[int, ...]
+    """Generated ids, an end-of-sequence token included."""
+    finish_reason: str
+    """`stop` (end token or stop string) or `length`."""
+    steps: tuple[Step, ...] = ()
+    skipped_steps: int = 0
+    """Steps left alone for want of finite candidates."""
+    tie_steps: int = 0
+    """Interventions where the i-th and the next logit were equal."""
+    glued: int = 0
+    """Interventions whose emitted token is not word-initial."""
+    stopped_by_detour: bool = False
+    """The emitted token of an intervention ended the text."""
+    entropy_mean: float | None = None
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A generation, or the error in its place, under its request's key."""
+
+    key: str
+    generation: Generation | None
+    error_type: str | None = None
+    error: str | None = None
+    latency_s: float | None = None
+
+
+@dataclass(frozen=True)
+class EngineInfo:
+    """What of an engine is recorded and enters generation_id."""
+
+    name: str
+    version: str
+    """The engine's own and its runner's, e.g. "0.32.0/V1"."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Settings that change numbers: dtype, prefix caching, batch invariance ..."""
+
+
+class Engine(Protocol):
+    """One model in memory. Not shared between processes; `generate` is called by one thread at a time
+    unless `concurrent` is True."""
+
+    info: EngineInfo
+    tokenizer: PreTrainedTokenizerBase
+    max_context: int
+    """Tokens of prompt and completion together."""
+    concurrent: bool
+    """True where two `generate` calls may run at once and share the engine's batch."""
+
+    def generate(self, requests: Iterable[Request]) -> Iterator[Completion]:
+        """Yield one completion per request, in the order they end, drawing requests as room allows.
+
+        A request that fails is a completion with an error. Raises EngineDied when the engine is gone.
+        """
+        ...
+
+    def close(self) -> None:
+        """Free the model."""
+        ...
+
+
+@dataclass(frozen=True)
+class EngineEntry:
+    """What an engine's file registers."""
+
+    options: type[Any]
+    """Frozen dataclass of the engine's own settings, each with a default: `engine.NAME=...` on the command line."""
+    build: Callable[[ResolvedModel, Any, float | None], Engine]
+    """(model, options, gpu_share) -> loaded engine. gpu_share: the part of each GPU's memory it may take, None without GPU."""
+
+
+ENGINES: Registry[EngineEntry] = Registry("engine", "taboo_cluster.engines")

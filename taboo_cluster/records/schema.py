@@ -1,0 +1,153 @@
+"""The record: one row per trial. Every column with its type and a line on what it holds.
+
+A missing value is null, never 0, -1, NaN or inf.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+SCHEMA_VERSION = 1
+"""Stored as `schema_version` in every part's file metadata."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table."""
+
+    name: str
+    type: pa.DataType
+    doc: str
+
+
+STEP = pa.struct(
+    [
+        ("position", pa.int32()),
+        ("nominal_id", pa.int32()),
+        ("nominal", pa.string()),
+        ("emitted_id", pa.int32()),
+        ("emitted", pa.string()),
+        ("emitted_rank", pa.int32()),
+        ("bits", pa.float64()),
+    ]
+)
+PERTURBATION = pa.struct([("name", pa.string()), ("family", pa.string()), ("params", pa.string())])
+TIME = pa.timestamp("us", tz="UTC")
+
+RECORD: tuple[Column, ...] = (
+    Column("trial_id", pa.string(), "hash of what the trial is; the same in every run"),
+    Column("generation_id", pa.string(), "hash of what the output depends on; null where nothing was rendered"),
+    Column("run_id", pa.string(), "name of the run directory's config, made when the run began"),
+    Column("launch_id", pa.string(), "start of the command that made the record (table launches)"),
+    Column("worker_id", pa.string(), "actor life that made the record (table workers)"),
+    Column("sweep", pa.string(), "name of the sweep"),
+    Column("model", pa.string(), "hub name, or the user's name of a local folder"),
+    Column("model_revision", pa.string(), "commit of the hub, or hash of a local folder's content"),
+    Column("model_family", pa.string(), "family as in conf/models"),
+    Column("size_b", pa.float64(), "parameters in billions, as in conf/models"),
+    Column("aligned", pa.bool_(), "prompted through the chat template"),
+    Column("stage", pa.string(), "base, sft, dpo or instruct"),
+    Column("pair", pa.string(), "models compared by the alignment gap share it"),
+    Column("quantization", pa.string(), "none, nf4 or int8"),
+    Column("dtype", pa.string(), "bfloat16, float16 or float32"),
+    Column("engine", pa.string(), "vllm, transformers, scripted ..."),
+    Column("tokenizer_hash", pa.string(), "hash of vocabulary, merges and added tokens"),
+    Column("benchmark", pa.string(), "name of the benchmark"),
+    Column("split", pa.string(), "split the item comes from"),
+    Column("item_id", pa.string(), "the item's id, whatever is done to its text"),
+    Column("item_group", pa.string(), "MMLU subject, document domain ..."),
+    Column("cluster_id", pa.string(), "the bootstrap's unit"),
+    Column("condition", pa.string(), "readable: baseline, taboo(rank=1) ..."),
+    Column("prompt_style", pa.string(), "cot, direct ..."),
+    Column("n_shots", pa.int32(), "worked examples in the prompt"),
+    Column("perturbations", pa.list_(PERTURBATION), "the stack, in the order applied; empty for none"),
+    Column("perturbation_seed", pa.int64(), "seed of the stack; null without one"),
+    Column("changed", pa.bool_(), "the stack really changed the text; null without one"),
+    Column("fragment_p", pa.float64(), "insertion probability of fragmentation"),
+    Column("word_fragmentation_rate", pa.float64(), "spaces inserted / slots"),
+    Column("taboo_rank", pa.int32(), "masked tokens at each intervention; 0 = none"),
+    Column("taboo_trigger", pa.string(), "when to intervene; null at rank 0"),
+    Column("taboo_word_start", pa.string(), "kind of word-start table; null at rank 0"),
+    Column("taboo_trigger_params", pa.string(), "JSON of the intervention's other settings; null at rank 0"),
+    Column("temperature", pa.float64(), "0 = greedy"),
+    Column("top_p", pa.float64(), "null when greedy"),
+    Column("sample_seed", pa.int64(), "null when greedy"),
+    Column("replicate", pa.int32(), "0, or 1 and up for the noise floor"),
+    Column("max_tokens", pa.int32(), "most tokens that could be generated"),
+    Column("stop", pa.list_(pa.string()), "strings that end the text"),
+    Column("question", pa.string(), "the question's text alone, as used"),
+    Column("prompt", pa.string(), "as rendered, special tokens included"),
+    Column("prompt_tokens", pa.int32(), "tokens of the prompt"),
+    Column("completion", pa.string(), "the text generated"),
+    Column("completion_tokens", pa.int32(), "tokens generated, the end token included"),
+    Column("finish_reason", pa.string(), "stop or length"),
+    Column("answer", pa.string(), "as extracted and normalised"),
+    Column("gold", pa.string(), "the item's gold answer"),
+    Column("outcome", pa.string(), "error, no_response, refused, truncated, invalid_format, correct or wrong"),
+    Column("parse_ok", pa.bool_(), "an answer was extracted; null on error"),
+    Column("correct", pa.bool_(), "outcome is correct; null on error"),
+    Column("score", pa.float64(), "the benchmark's measure; null on error"),
+    Column("matched_alias", pa.string(), "the alias that matched, where it was not the canonical answer"),
+    Column("choice_order", pa.list_(pa.int32()), "original index of each shown choice"),
+    Column("scorer_version", pa.string(), "version of extraction and scoring"),
+    Column("details", pa.string(), "JSON of the benchmark's own findings"),
+    Column("interventions", pa.int32(), "steps where tokens were masked"),
+    Column("surprisal_total", pa.float64(), "bits, summed over interventions"),
+    Column("surprisal_mean", pa.float64(), "bits per intervention; null if there was none"),
+    Column("entropy_mean", pa.float64(), "mean next-token entropy before masking, in bits"),
+    Column("skipped_steps", pa.int32(), "steps left alone: no more than rank finite candidates"),
+    Column("tie_steps", pa.int32(), "interventions with a tie at the mask's boundary"),
+    Column("glued", pa.int32(), "interventions whose emitted token is not word-initial"),
+    Column("stopped_by_detour", pa.bool_(), "the emitted token of an intervention ended the text"),
+    Column("taboo_leak", pa.bool_(), "the text goes on to spell a masked token's own string"),
+    Column("steps", pa.list_(STEP), "each intervention; null with record_steps=false"),
+    Column("latency_s", pa.float64(), "seconds from handing the request over to its end"),
+    Column("attempt", pa.int32(), "1 for the first attempt at the trial"),
+    Column("error_type", pa.string(), "class of the error; null without one"),
+    Column("error", pa.string(), "message of the error"),
+    Column("text_sanitised", pa.bool_(), "characters that Parquet text cannot hold were replaced in the completion"),
+    Column("started_at", TIME, "when the request was handed over"),
+)
+
+TABLES: dict[str, tuple[Column, ...]] = {
+    "launches": (
+        Column("launch_id", pa.string(), "one start of the command"),
+        Column("run_id", pa.string(), "the run"),
+        Column("started_at", TIME, "when it began"),
+        Column("config", pa.string(), "resolved config, JSON"),
+        Column("git_commit", pa.string(), "commit of this checkout; null outside one"),
+        Column("git_dirty", pa.bool_(), "uncommitted changes were present"),
+        Column("versions", pa.string(), "JSON: python, ray, torch, transformers, vllm with its model runner ..."),
+        Column("host", pa.string(), "host of the driver"),
+    ),
+    "workers": (
+        Column("worker_id", pa.string(), "one life of one actor"),
+        Column("launch_id", pa.string(), "the launch it worked for"),
+        Column("model", pa.string(), "the model it held"),
+        Column("host", pa.string(), "host name"),
+        Column("pid", pa.int64(), "process id"),
+        Column("gpu_names", pa.list_(pa.string()), "names of its GPUs; empty on a CPU"),
+        Column("gpu_uuids", pa.list_(pa.string()), "their UUIDs"),
+        Column("versions", pa.string(), "JSON, as seen in the actor"),
+        Column("engine", pa.string(), "engine with version and settings, JSON"),
+        Column("load_s", pa.float64(), "seconds to load the model and pass the canaries"),
+        Column("started_at", TIME, "start of this life"),
+        Column("ended_at", TIME, "end; null while alive or when killed"),
+    ),
+    "heartbeat": (
+        Column("launch_id", pa.string(), "the launch"),
+        Column("at", TIME, "time of the last sign of life"),
+        Column("state", pa.string(), "running, done, failed or interrupted"),
+        Column("done", pa.int64(), "trials recorded, those of earlier launches included"),
+        Column("failed", pa.int64(), "of them in error"),
+        Column("total", pa.int64(), "trials of the sweep"),
+    ),
+}
+
+
+def arrow_schema(columns: tuple[Column, ...]) -> pa.Schema:
+    """The one explicit schema of a table, with schema_version and each column's line of documentation."""
+    fields = [pa.field(c.name, c.type, metadata={"doc": c.doc}) for c in columns]
+    return pa.schema(fields, metadata={"schema_version": str(SCHEMA_VERSION)})
