@@ -77,10 +77,7 @@ class Condition:
 
     @property
     def name(self) -> str:
-        """Readable and unique within a run: `baseline`, `taboo(rank=1)`, `taboo(rank=1) · direct · shots=0`.
-
-        The style and the number of shots are named only by `named(...)` where a run has several.
-        """
+        """Readable and unique within a run (which has one prompt style): `baseline`, `taboo(rank=1)`."""
         parts = [str(self.taboo)] if self.taboo.rank else []
         if not self.sampling.greedy:
             parts.append(f"sample(t={self.sampling.temperature:g},top_p={self.sampling.top_p:g})")

@@ -112,13 +112,25 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True)
+class Hardware:
+    """What placement gives one engine."""
+
+    gpu_share: float | None = None
+    """Part of each GPU's memory the engine may take; None without a GPU."""
+    tensor_parallel: int = 1
+    """GPUs of one node the model is split over."""
+    threads: int = 1
+    """CPU cores the engine may use."""
+
+
+@dataclass(frozen=True)
 class EngineEntry:
     """What an engine's file registers."""
 
     options: type[Any]
     """Frozen dataclass of the engine's own settings, each with a default: `engine.NAME=...` on the command line."""
-    build: Callable[[ResolvedModel, Any, float | None], Engine]
-    """(model, options, gpu_share) -> loaded engine. gpu_share: the part of each GPU's memory it may take, None without GPU."""
+    build: Callable[[ResolvedModel, Any, Hardware], Engine]
+    """(model, options, hardware) -> loaded engine. Raises UserError for a model that cannot be loaded as asked."""
 
 
 ENGINES: Registry[EngineEntry] = Registry("engine", "taboo_cluster.engines")
