@@ -22,8 +22,13 @@ NOT_NEEDED = {"torch", "torchvision", "torchaudio", "torchcodec"}
 
 
 def pip_install(*arguments: str) -> bool:
-    """Run pip quietly; True where it succeeded."""
-    return subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", *arguments]).returncode == 0
+    """Run pip; True where it succeeded. Its output is shown only where it failed: pip calls the parts that are
+    left out on purpose a conflict."""
+    command = [sys.executable, "-m", "pip", "install", "--quiet", *arguments]
+    finished = subprocess.run(command, capture_output=True, text=True)
+    if finished.returncode:
+        print(finished.stderr.strip(), file=sys.stderr)
+    return finished.returncode == 0
 
 
 def requirements() -> list[str]:
