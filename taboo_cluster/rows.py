@@ -1,0 +1,121 @@
+"""What of a trial, an output and a verdict goes into which column of the record. Pure."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from taboo_cluster.benchmarks.base import Benchmark, Verdict
+from taboo_cluster.engines.base import Generation
+from taboo_cluster.errors import TrialError
+from taboo_cluster.trial import Trial
+
+Row = dict[str, Any]
+
+OUTPUT = (
+    "completion",
+    "completion_tokens",
+    "finish_reason",
+    "interventions",
+    "surprisal_total",
+    "surprisal_mean",
+    "entropy_mean",
+    "skipped_steps",
+    "tie_steps",
+    "glued",
+    "stopped_by_detour",
+    "taboo_leak",
+    "steps",
+    "text_sanitised",
+)
+"""Columns filled by what an engine made: trials with one generation_id share them."""
+
+
+def trial_columns(trial: Trial, benchmark: Benchmark) -> Row:
+    """What is known of a trial before anything is rendered."""
+    model, item, condition = trial.model, trial.item, trial.condition
+    taboo, sampling = condition.taboo, condition.sampling
+    return {
+        "trial_id": trial.trial_id,
+        "model": model.name,
+        "model_revision": model.revision,
+        "model_family": model.family,
+        "size_b": model.size_b,
+        "aligned": model.aligned,
+        "stage": model.stage,
+        "pair": model.pair,
+        "quantization": model.quantization,
+        "dtype": model.dtype,
+        "engine": trial.engine,
+        "benchmark": trial.benchmark,
+        "split": item.split,
+        "item_id": item.item_id,
+        "item_group": item.group,
+        "cluster_id": item.cluster_id,
+        "condition": condition.name,
+        "prompt_style": condition.prompt_style,
+        "n_shots": condition.n_shots,
+        "perturbations": [],
+        "taboo_rank": taboo.rank,
+        "taboo_trigger": taboo.trigger if taboo.rank else None,
+        "taboo_word_start": taboo.word_start if taboo.rank else None,
+        "taboo_trigger_params": taboo.params_json,
+        "temperature": sampling.temperature,
+        "top_p": None if sampling.greedy else sampling.top_p,
+        "sample_seed": None if sampling.greedy else sampling.seed,
+        "replicate": trial.replicate,
+        "max_tokens": benchmark.max_tokens,
+        "question": item.question,
+        "gold": item.gold,
+        "scorer_version": benchmark.scorer_version,
+        "attempt": trial.attempt,
+    }
+
+
+def output_columns(generation: Generation, record_steps: bool) -> Row:
+    """The columns of `OUTPUT`, dose in bits; `text_sanitised` is left to the writer, which replaces the characters."""
+    n = len(generation.steps)
+    bits = math.fsum(step.bits for step in generation.steps)
+    return {
+        "completion": generation.text,
+        "completion_tokens": len(generation.token_ids),
+        "finish_reason": generation.finish_reason,
+        "interventions": n,
+        "surprisal_total": bits,
+        "surprisal_mean": bits / n if n else None,
+        "entropy_mean": generation.entropy_mean,
+        "skipped_steps": generation.skipped_steps,
+        "tie_steps": generation.tie_steps,
+        "glued": generation.glued,
+        "stopped_by_detour": generation.stopped_by_detour,
+        "taboo_leak": generation.taboo_leak,
+        "steps": [vars(step) for step in generation.steps] if record_steps else None,
+        "text_sanitised": False,
+    }
+
+
+def verdict_columns(verdict: Verdict, prompt_warnings: Sequence[str]) -> Row:
+    """The columns that scoring fills; warnings about the prompt go with the details."""
+    details = dict(verdict.details) | ({"prompt_warnings": list(prompt_warnings)} if prompt_warnings else {})
+    return {
+        "answer": verdict.answer,
+        "outcome": verdict.outcome,
+        "parse_ok": verdict.parse_ok,
+        "correct": verdict.correct,
+        "score": verdict.score,
+        "matched_alias": verdict.matched_alias,
+        "details": json.dumps(details, sort_keys=True) if details else None,
+    }
+
+
+def error_columns(error: TrialError) -> Row:
+    """The columns of a trial that could not be done."""
+    return {"outcome": "error", "error_type": error.error_type, "error": str(error)}
+
+
+def now() -> datetime:
+    """The time, with its zone, as every time is recorded."""
+    return datetime.now(UTC)

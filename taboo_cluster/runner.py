@@ -1,0 +1,266 @@
+"""From trials to records, in one process: render, look up or generate, score, write. Knows no cluster."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from taboo_cluster.benchmarks.base import Benchmark
+from taboo_cluster.engines.base import Completion, Engine, Request
+from taboo_cluster.errors import TrialError
+from taboo_cluster.hashing import stable_hash
+from taboo_cluster.models import template_hash, tokenizer_hash
+from taboo_cluster.prompts import Rendered, render
+from taboo_cluster.records.clean import clean_text
+from taboo_cluster.rows import OUTPUT, Row, error_columns, now, output_columns, trial_columns, verdict_columns
+from taboo_cluster.trial import ID_SCHEME, ResolvedModel, Trial
+
+Finder = Callable[[Sequence[str]], Mapping[str, Row]]
+"""generation_ids -> earlier rows, without error, that have them."""
+
+
+class Writer(Protocol):
+    """Where rows go (`records.writer.PartWriter`)."""
+
+    def add(self, row: Row) -> None:
+        """Take one row."""
+
+    def flush(self) -> None:
+        """Return once every row is durable."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Who makes a record; each carries it."""
+
+    run_id: str
+    launch_id: str
+    worker_id: str
+    sweep: str
+
+
+@dataclass
+class Counts:
+    """What became of some trials; adds up."""
+
+    done: int = 0
+    """Trials recorded, errors included."""
+    failed: int = 0
+    reused: int = 0
+    """Of the trials done: with the output of another one."""
+    tokens: int = 0
+    """Tokens generated."""
+    interventions: int = 0
+    bits: float = 0.0
+    """Injected surprisal, summed."""
+
+    def add(self, other: Counts) -> None:
+        """Add another's numbers to these."""
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value)
+
+
+@dataclass
+class BlockResult:
+    """What became of a block of trials; its size does not grow with the block's."""
+
+    counts: dict[str, Counts] = field(default_factory=dict)
+    """By benchmark."""
+    errors: Counter[str] = field(default_factory=Counter)
+    """Trials by error_type."""
+    examples: dict[str, str] = field(default_factory=dict)
+    """One message for each error_type."""
+    seconds: float = 0.0
+    interrupted: bool = False
+    """Stopped before its end; what was finished is recorded."""
+
+    def count(self, row: Row, made: bool) -> None:
+        """Count a row; `made` tells that the engine made an output for it."""
+        counts = self.counts.setdefault(row["benchmark"], Counts())
+        error_type = row.get("error_type")
+        if error_type:
+            self.errors[error_type] += 1
+            self.examples.setdefault(error_type, row["error"])
+        spent = row if made else {}
+        counts.add(
+            Counts(
+                done=1,
+                failed=int(error_type is not None),
+                reused=int(not made and error_type is None),
+                tokens=spent.get("completion_tokens", 0),
+                interventions=spent.get("interventions", 0),
+                bits=spent.get("surprisal_total", 0.0),
+            )
+        )
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A trial whose prompt is rendered, with its row so far."""
+
+    trial: Trial
+    rendered: Rendered
+    row: Row
+
+
+class TrialRunner:
+    """Runs trials of one model on one engine and writes their records.
+
+    Args:
+        engine: the model in memory.
+        model: the model the engine holds.
+        benchmarks: by name; the ones that the trials name.
+        writer: where records go; every row of a block is durable when `run` returns or raises.
+        origin: who makes the records.
+        record_steps: keep each intervention in the column `steps`.
+        find: looks for outputs made earlier; None makes each one anew.
+        recorded: (trial_id, attempt) of rows on disk, which are skipped: so a block can be run again.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        model: ResolvedModel,
+        benchmarks: Mapping[str, Benchmark],
+        writer: Writer,
+        origin: Origin,
+        *,
+        record_steps: bool = True,
+        find: Finder | None = None,
+        recorded: frozenset[tuple[str, int]] = frozenset(),
+    ) -> None:
+        self._engine = engine
+        self._model = model
+        self._benchmarks = benchmarks
+        self._writer = writer
+        self._record_steps = record_steps
+        self._find = find
+        self._recorded = recorded
+        info, tokenizer = engine.info, tokenizer_hash(engine.tokenizer)
+        self._constant = {**vars(origin), "tokenizer_hash": tokenizer}
+        template = template_hash(engine.tokenizer) if model.aligned else None
+        self._made_by = [ID_SCHEME, model.key, tokenizer, template, info.name, info.version, dict(info.settings)]
+        self._stopped = threading.Event()
+
+    def stop(self) -> None:
+        """Make a `run` in another thread end soon: what is finished is written, the rest dropped."""
+        self._stopped.set()
+
+    def run(self, trials: Sequence[Trial]) -> BlockResult:
+        """Record every trial that is not recorded yet, in the order the engine finishes them.
+
+        A trial that fails becomes a record with its error. Raises EngineDied once what was finished is on disk.
+        """
+        begin = time.monotonic()
+        result = BlockResult()
+        try:
+            for row, made in self._rows(trials):
+                self._writer.add(row)
+                result.count(row, made)
+        finally:
+            self._writer.flush()
+        result.interrupted = self._stopped.is_set()
+        result.seconds = time.monotonic() - begin
+        return result
+
+    def _rows(self, trials: Sequence[Trial]) -> Iterator[tuple[Row, bool]]:
+        """Rows as they are finished, each with whether an output was made for it."""
+        waiting: dict[str, list[_Ready]] = {}
+        for trial in trials:
+            row = self._constant | trial_columns(trial, self._benchmarks[trial.benchmark])
+            if (row["trial_id"], trial.attempt) in self._recorded:
+                continue
+            try:
+                ready = _Ready(trial, self._render(trial, row), row)
+            except TrialError as error:
+                yield row | error_columns(error) | {"started_at": now()}, False
+            else:
+                waiting.setdefault(row["generation_id"], []).append(ready)
+        found = self._find(list(waiting)) if self._find and waiting else {}
+        for generation_id, earlier in found.items():
+            for ready in waiting.pop(generation_id, ()):
+                ready.row["started_at"] = now()
+                yield self._scored(ready, {name: earlier[name] for name in OUTPUT}), False
+        yield from self._generated(waiting)
+
+    def _generated(self, waiting: Mapping[str, list[_Ready]]) -> Iterator[tuple[Row, bool]]:
+        """One request for all the trials that share an output."""
+        groups = {group[0].row["trial_id"]: group for group in waiting.values()}
+        requests = (self._request(key, group) for key, group in list(groups.items()) if not self._stopped.is_set())
+        for completion in self._engine.generate(requests):
+            for nth, ready in enumerate(groups.pop(completion.key)):
+                yield self._finished(ready, completion), nth == 0
+            if self._stopped.is_set():
+                break
+        if self._stopped.is_set():
+            return
+        lost = TrialError("generation_failed", "the engine ended without an answer to this request")
+        for ready in (ready for group in groups.values() for ready in group):
+            yield ready.row | error_columns(lost) | {"started_at": now()}, False
+
+    def _request(self, key: str, group: Sequence[_Ready]) -> Request:
+        for ready in group:
+            ready.row["started_at"] = now()
+        first = group[0]
+        return Request(
+            key=key,
+            prompt=first.rendered.text,
+            prompt_ids=first.rendered.ids,
+            max_tokens=first.row["max_tokens"],
+            stop=first.rendered.stop,
+            taboo=first.trial.condition.taboo,
+            sampling=first.trial.condition.sampling,
+        )
+
+    def _render(self, trial: Trial, row: Row) -> Rendered:
+        """The prompt as it is fed, its columns put into the row; raises TrialError where it cannot be fed."""
+        benchmark, condition, item = self._benchmarks[trial.benchmark], trial.condition, trial.item
+        try:
+            prompt = benchmark.prompt(item, item.question, condition.prompt_style, condition.n_shots)
+            rendered = render(prompt, self._model, self._engine.tokenizer)
+        except TrialError:
+            raise
+        except Exception as error:  # a benchmark may be a user's own: its fault is this trial's alone
+            raise TrialError("render_failed", describe(error)) from error
+        ids = np.asarray(rendered.ids, dtype=np.int32)
+        asked = [ids.tobytes().hex(), list(rendered.stop), benchmark.max_tokens, condition.key[2:], trial.replicate]
+        row["generation_id"] = stable_hash(self._made_by, asked)
+        row["stop"] = list(rendered.stop)
+        row["prompt"] = rendered.text
+        row["prompt_tokens"] = len(ids)
+        if len(ids) + benchmark.max_tokens > self._engine.max_context:
+            raise TrialError(
+                "prompt_too_long",
+                f"{len(ids)} tokens of prompt and {benchmark.max_tokens} to generate do not fit in the context of "
+                f"{self._engine.max_context}",
+            )
+        return rendered
+
+    def _finished(self, ready: _Ready, completion: Completion) -> Row:
+        """The row of a trial whose request has ended."""
+        row, generation = ready.row, completion.generation
+        row["latency_s"] = completion.latency_s or (now() - row["started_at"]).total_seconds()
+        if generation is None:
+            kind, message = completion.error_type or "generation_failed", completion.error or "no message"
+            return row | error_columns(TrialError(kind, message))
+        return self._scored(ready, output_columns(generation, self._record_steps))
+
+    def _scored(self, ready: _Ready, output: Row) -> Row:
+        """The row with its output and what the benchmark makes of it."""
+        benchmark = self._benchmarks[ready.trial.benchmark]
+        try:
+            verdict = benchmark.score(ready.trial.item, clean_text(output["completion"]), output["finish_reason"])
+            return ready.row | output | verdict_columns(verdict, ready.rendered.warnings)
+        except Exception as error:  # as above: a scorer that fails costs its own trial only
+            return ready.row | output | error_columns(TrialError("scorer_failed", describe(error)))
+
+
+def describe(error: BaseException) -> str:
+    """An error as one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:500]
