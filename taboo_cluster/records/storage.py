@@ -12,7 +12,6 @@ from fsspec.implementations.local import LocalFileSystem
 
 from taboo_cluster.errors import UserError
 
-
 TEMPORARY = ".parquet.tmp"
 """Ending of a file that is still being written."""
 
