@@ -1,0 +1,1 @@
+"""Taboo, the decoding-level intervention: word starts, triggers, the mask core, its cost in bits, and the hooks."""

@@ -1,0 +1,120 @@
+"""The mask core: which logits become -inf at one decoding step (METHODS section 1).
+
+Pure tensor code, vectorised over the batch: nothing is read back from the device and no loop runs over rows. Ties are
+broken by the lower token id for x_nom and for the mask alike, so the same logits give the same mask in every engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import torch
+
+from taboo_cluster.taboo.triggers.base import DecodingStep, Trigger
+from taboo_cluster.taboo.word_start import WordStartTable
+
+_BLOCK = 256
+"""Ids per block of `ordered_top`; the two small sorts cost about the same at a vocabulary of 150,000."""
+
+
+@dataclass(frozen=True)
+class MaskOutcome:
+    """What was done to each row; [B] each."""
+
+    nominal: torch.Tensor
+    """long: x_nom, the best token before masking."""
+    masked: torch.Tensor
+    """long: how many tokens were masked; 0 = no intervention."""
+    tied: torch.Tensor
+    """bool: an intervention at whose boundary the last masked logit and the next one are equal."""
+    skipped: torch.Tensor
+    """bool: the trigger fired but there were no more finite candidates than tokens to mask; row left alone."""
+    invalid: torch.Tensor
+    """bool: the logits make no distribution (NaN, +inf, nothing but -inf); row left alone."""
+
+    @property
+    def intervened(self) -> torch.Tensor:
+        """bool: tokens were masked."""
+        return self.masked > 0
+
+
+def mask_top(
+    logits: torch.Tensor,
+    rank: torch.Tensor,
+    table: WordStartTable,
+    trigger: Trigger,
+    max_rank: int,
+    protect_special: torch.Tensor | None = None,
+    context: Mapping[str, torch.Tensor] = MappingProxyType({}),
+) -> MaskOutcome:
+    """Mask the best logits of each row where the trigger fires, in place.
+
+    Args:
+        logits: [B, V] raw logits, modified in place; V may differ from the number of token ids.
+        rank: [B] long, tokens to mask at an intervention; 0 leaves the row alone.
+        table: word starts and special tokens, on the device of the logits.
+        trigger: where to intervene; one for the batch (with several, call once for each, rank 0 in the other rows).
+        max_rank: largest rank in the batch, known without reading `rank`.
+        protect_special: [B] bool, rows whose special tokens are never masked, the next ordinary one in their place;
+            None for no such row, which saves a copy of the logits.
+        context: handed on to the trigger.
+
+    Returns:
+        What was done to each row.
+    """
+    best, ids = ordered_top(_candidates(logits, table), max_rank + 1)
+    top, nominal = best[:, 0], ids[:, 0]
+    invalid = ~top.isfinite() | logits[:, len(table) :].isnan().any(1)
+    fires = trigger(DecodingStep(logits, best, nominal, rank, table, context))
+    wanted = torch.where((rank > 0) & ~table.special[nominal] & ~invalid, fires, 0)
+
+    if protect_special is not None:
+        ordinary, ordinary_ids = ordered_top(_candidates(logits, table, ordinary_only=True), max_rank + 1)
+        best = torch.where(protect_special[:, None], ordinary, best)
+        ids = torch.where(protect_special[:, None], ordinary_ids, ids)
+
+    # Counted from 0, candidate number `wanted` is the first to stay: it has to be there, and finite.
+    boundary = torch.stack([wanted - 1, wanted], 1).clamp(0, best.shape[1])
+    last_masked, first_kept = torch.nn.functional.pad(best, (0, 1), value=-torch.inf).gather(1, boundary).unbind(1)
+    enough = first_kept > -torch.inf
+    masked = torch.where(enough, wanted, 0)
+    hit = torch.arange(ids.shape[1], device=ids.device) < masked[:, None]
+    logits.scatter_(1, ids, torch.where(hit, -torch.inf, logits.gather(1, ids)))
+    return MaskOutcome(
+        nominal=nominal,
+        masked=masked,
+        tied=(masked > 0) & (last_masked == first_kept),
+        skipped=(wanted > 0) & ~enough,
+        invalid=invalid,
+    )
+
+
+def _candidates(logits: torch.Tensor, table: WordStartTable, ordinary_only: bool = False) -> torch.Tensor:
+    """The logits [B, n] of the tokenizer's own ids, -inf at holes of the vocabulary and, if asked, special tokens."""
+    own = logits[:, : len(table)]
+    if table.gapless and not ordinary_only:
+        return own
+    barred = ~table.known | table.special if ordinary_only else ~table.known
+    return own.masked_fill(barred[: own.shape[1]], -torch.inf)
+
+
+def ordered_top(values: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The k best values of each row [B, n], best first and equal ones by lower id; (values, ids), [B, min(k, n)] each.
+
+    `torch.topk` leaves the order of equal values open. This is exact, and faster: cut a row into blocks and order the
+    blocks by (maximum, lower block first); the k best values lie in the first k blocks, for whatever lies in a later
+    block comes after the maximum of each of these. Only those blocks are sorted. NaN counts as the largest value.
+    """
+    rows, size = values.shape
+    k = min(k, size)
+    full = size // _BLOCK
+    maxima = values[:, : full * _BLOCK].reshape(rows, full, _BLOCK).amax(2)
+    if size % _BLOCK:
+        maxima = torch.cat([maxima, values[:, full * _BLOCK :].amax(1, keepdim=True)], 1)
+    blocks = torch.sort(maxima, dim=1, descending=True, stable=True).indices[:, :k].sort(1).values
+    ids = (blocks[:, :, None] * _BLOCK + torch.arange(_BLOCK, device=values.device)).flatten(1)
+    inside = values.gather(1, ids.clamp(max=size - 1)).masked_fill(ids >= size, -torch.inf)
+    best, where = torch.sort(inside, dim=1, descending=True, stable=True)
+    return best[:, :k], ids.gather(1, where[:, :k])

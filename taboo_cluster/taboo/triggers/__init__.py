@@ -1,0 +1,1 @@
+"""Triggers: where the intervention fires, one file each."""
