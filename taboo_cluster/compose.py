@@ -1,0 +1,171 @@
+"""The run's config: composed by Hydra, checked against the typed config, made independent of where it was started."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from taboo_cluster.benchmarks.base import BENCHMARKS, Benchmark
+from taboo_cluster.checks import check
+from taboo_cluster.config import ClusterConfig, ModelConfig, RunConfig
+from taboo_cluster.drift import drift as drift
+from taboo_cluster.engines.base import ENGINES, EngineEntry
+from taboo_cluster.errors import UserError
+from taboo_cluster.tree import compose_tree
+from taboo_cluster.typed import build
+
+
+def load_config(overrides: Sequence[str], config_dir: str | None = None) -> RunConfig:
+    """Compose `overrides` (as on the command line) into a checked config.
+
+    Interpolations are resolved, `engine=auto` is decided, paths are absolute (relative ones start in the directory of
+    the launch), ranks are sorted and include the baseline.
+
+    Args:
+        overrides: Hydra overrides; `+` before a key is optional.
+        config_dir: a user's own conf tree, searched beside the shipped one.
+
+    Raises:
+        UserError: anything wrong, in one line, before anything starts.
+    """
+    tree = compose_tree(overrides, config_dir)
+    tree["models"] = [*_as_list(tree.get("models") or []), *tree.pop("inline_models")]
+    tree["models"] = [_named(model) for model in tree["models"]]
+    config = _absolute(from_dict(tree))
+    check(config, {name: build_benchmark(config, name) for name in config.benchmarks})
+    return config
+
+
+def from_dict(data: Mapping[str, Any]) -> RunConfig:
+    """The config from a plain dict, as actors and recorded runs have it; plugins are imported first.
+
+    Options of the engine and of the run's benchmarks are completed with their defaults.
+    """
+    _import_plugins(data.get("plugins") or [])
+    models = [_model(model) for model in data.get("models") or []]
+    config = build(RunConfig, {"benchmark": {}, **data, "models": models})
+    benchmark = {
+        name: _benchmark_options(config, name) for name in {**dict.fromkeys(config.benchmarks), **config.benchmark}
+    }
+    ranks = sorted({0, *config.taboo.ranks})
+    engine = _engine(config.engine, config.cluster)
+    return replace(config, benchmark=benchmark, engine=engine, taboo=replace(config.taboo, ranks=ranks))
+
+
+def to_dict(config: RunConfig) -> dict[str, Any]:
+    """Plain dicts, lists and scalars: what is handed to actors and written to config.yaml."""
+    plain: dict[str, Any] = _plain(config)
+    return plain
+
+
+def build_benchmark(config: RunConfig, name: str) -> Benchmark:
+    """The benchmark with the config's options. Raises UserError for an unknown one or a missing local file."""
+    entry = BENCHMARKS.get(name)
+    return entry.build(build(entry.options, config.benchmark.get(name, {}), f"benchmark.{name}"))
+
+
+def engine_options(config: RunConfig) -> tuple[EngineEntry, Any]:
+    """The engine's registry entry and its options."""
+    given = dict(config.engine)
+    entry = ENGINES.get(given.pop("name"))
+    return entry, build(entry.options, given, "engine")
+
+
+# --- reading ---
+
+
+def _as_list(models: Mapping[str, Any] | Sequence[Any]) -> list[Any]:
+    """Model sets are mappings by name, so that several can be merged; a list is taken as it is."""
+    if not isinstance(models, Mapping):
+        return list(models)
+    entries = []
+    for name, settings in models.items():
+        if not isinstance(settings, Mapping | None):
+            raise UserError(f"models.{name} must be a mapping of settings, not {settings!r}")
+        entries.append({"name": name, **(settings or {})})
+    return entries
+
+
+def _named(model: Any) -> Any:
+    """A model given by its path alone takes the folder's name."""
+    if isinstance(model, Mapping) and not model.get("name") and isinstance(model.get("path"), str):
+        return {**model, "name": Path(model["path"]).name}
+    return model
+
+
+def _model(data: Any) -> ModelConfig:
+    if isinstance(data, ModelConfig):
+        return data
+    label = data.get("name") if isinstance(data, Mapping) else None
+    return build(ModelConfig, data, f"models.{label}" if label else "models")
+
+
+def _import_plugins(names: Iterable[str]) -> None:
+    for name in [names] if isinstance(names, str) else names:
+        try:
+            importlib.import_module(name)
+        except Exception as error:  # a plugin may raise anything while it is imported
+            raise UserError(f"plugin {name!r} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def _benchmark_options(config: RunConfig, name: str) -> dict[str, Any]:
+    options = BENCHMARKS.get(name).options
+    typed = build(options, config.benchmark.get(name, {}), f"benchmark.{name}")
+    return {field.name: _plain(getattr(typed, field.name)) for field in fields(options)}
+
+
+def _engine(engine: Mapping[str, Any], cluster: ClusterConfig) -> dict[str, Any]:
+    """Name and all options; `auto` is vllm where a GPU is named or seen, else transformers."""
+    name, given = engine.get("name", "auto"), {key: value for key, value in engine.items() if key != "name"}
+    if name == "auto":
+        name = "vllm" if _has_gpu(cluster) else "transformers"
+    options = ENGINES.get(str(name)).options
+    typed = build(options, given, "engine")
+    return {"name": name, **{field.name: _plain(getattr(typed, field.name)) for field in fields(options)}}
+
+
+def _has_gpu(cluster: ClusterConfig) -> bool:
+    if cluster.gpus is not None:
+        return bool(cluster.gpus)
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def _absolute(config: RunConfig) -> RunConfig:
+    """Every local path absolute, so that it means the same in every actor."""
+    return replace(
+        config,
+        run_dir=_full(config.run_dir),
+        reuse=[str(_full(path)) for path in config.reuse],
+        models=[replace(model, path=_full(model.path)) for model in config.models],
+        benchmark={name: _full_paths(options) for name, options in config.benchmark.items()},
+        engine=_full_paths(config.engine),
+    )
+
+
+def _full(path: str | None) -> str | None:
+    """An absolute path; what has a scheme (s3://..., embedded:...) stays as it is."""
+    if path is None or ":" in path.split("/")[0]:
+        return path
+    return os.path.abspath(os.path.expanduser(path))
+
+
+def _full_paths(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options named `path` or `..._path` are local paths."""
+    return {
+        key: _full(value) if isinstance(value, str) and (key == "path" or key.endswith("_path")) else value
+        for key, value in options.items()
+    }
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
