@@ -1,0 +1,278 @@
+r"""Numeric answers: reading the final number of a completion and comparing it by exact value.
+
+Everything is compared as a fraction: 29 = 29.0 = $29.00 = 58/2, never as strings or floats.
+
+Which number is the answer, the first that is found in the completion's answer part (`outcome.answer_part`):
+
+1. marks: `#### n`, `\boxed{n}`, `<answer>n</answer>`; the last of them counts. A box or tag that does not hold one
+   number (`\boxed{1, 2}`, a box never closed) means no answer: an earlier number is never taken in its place.
+2. phrases: `answer is n`, `Answer: n`; the last that is followed directly by a number, or by arithmetic that ends in
+   `= n` with no number after it. `Answer: unknown` means no answer.
+3. the last number of the text.
+
+1 and 2 are the final forms: only they count in a text stopped by length. A bare number at the very end of such a text
+cannot be told from one cut in two; it counts as it stands, and `truncated_but_parsed` in the details marks it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from taboo_cluster.benchmarks.base import Verdict
+from taboo_cluster.benchmarks.outcome import INVISIBLE, answer_part, verdict
+from taboo_cluster.errors import TrialError
+
+MAX_DIGITS = 100
+"""A number with more digits than this is degenerate output and not read."""
+
+_SCALES = {"hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+
+_PLAIN = r"""(?:
+    [1-9]\d{0,2}(?:,\d{3})+(?!,?\d)                                    # 1,234,567
+  | [1-9]\d?(?:,\d\d)+,\d{3}(?!,?\d)                                   # 12,34,567 (Indian)
+  | [1-9]\d{0,2}(?:\ \d{3}){0,4}\ 0\d\d(?:\ \d{3}){0,4}(?!\d)          # 10 000: no number begins with a zero
+  | \d+
+)(?:\.\d+)?|\.\d+"""
+
+_NUMBER = re.compile(
+    rf"""
+    (?<![A-Za-z0-9^])(?<![A-Za-z0-9)}}]_)(?<![\^_]\{{)                 # not inside a word, an index or an exponent
+    (?P<sign>(?<![\w)\]}}%!.])-)?
+    (?:(?:(?:US|AU?|CA?|NZ|HK|R)?\$|[£€¥₹]|(?:USD|EUR|GBP|INR|Rs\.?)(?=\s?\d))\s?(?P<inner_sign>-)?)?
+    (?:
+      (?P<dotted>[1-9]\d{{0,2}}(?:\.\d{{3}}){{2,}}(?![.,]?\d))         # 1.234.567 (continental)
+    | (?P<junk>\d+(?:[./]\d+){{2,}})                                   # dates, versions, addresses
+    | (?P<whole>\d+)[ ](?P<part>\d+)/(?P<parts>[1-9]\d*)(?![./]?\d)    # 3 1/2
+    | (?P<plain>{_PLAIN})
+      (?: /(?P<divisor>{_PLAIN})
+        | (?:[eE]|\s?(?:[x×*]|\\times|\\cdot)\s?10\s?\^\s?\{{?)(?P<exponent>[+-]?\d{{1,2}})(?![A-Za-z0-9])\}}?
+        | \^\{{?(?P<power>\d{{1,2}})(?!\d)\}}?
+      )?
+    )
+    (?:\s?(?P<percent>%|per[ ]?cent\b)|[ -](?P<scale>{"|".join(_SCALES)})\b)?
+    """,
+    re.VERBOSE,
+)
+
+_HASHES = re.compile(r"#{4,}(?!\W*\d+[.)]\s+[A-Za-z*])")
+"""Not the heading of a numbered list."""
+_BOX = re.compile(r"\\f?box(?:ed)?\s*\{")
+_TAG = re.compile(r"<answer>(.*?)</answer>", re.IGNORECASE | re.DOTALL)
+_PHRASE = re.compile(
+    r"<answer>|\banswer\b[*_]*(?:\s*\([^()\n]{0,40}\))?(?:\s+(?:to|for)\s+[^.:\n]{1,80}?)?[*_]*"
+    r"(?:\s+(?:is|was|equals|(?:would|should|will|must)\s+be)\b|\s*[:=])",
+    re.IGNORECASE,
+)
+_FILLER = re.compile(
+    r"(?:[\s*_`$:=~≈([{]|\\[(\[]|\\approx|[A-Za-z]+\s*="
+    r"|(?:therefore|thus|then|that|now|approximately|about|around|roughly|exactly|simply|just|equal to)\b)*",
+    re.IGNORECASE,
+)
+_OPERATOR = re.compile(
+    r"\s*(?:[+*/×÷^=≈]|\\(?:times|cdot|div|sqrt|pi|approx)\b|-\s?[$\d(]|[x,:]\s?\d|(?:and|or|to)\s\$?\d)"
+)
+_CLAUSE_END = re.compile(r"[;\n]|[.,](?!\d)|\b(?:because|since|so)\b|$")
+_NO_NUMBER = re.compile(
+    r"[\s*_]*(?:none|unknown|undefined|impossible|n/a|cannot|can't|not (?:known|given|enough|possible))\b",
+    re.IGNORECASE,
+)
+_LIST_MARK = re.compile(r"^[ \t]*\d{1,2}[.)][ \t]+(?=[A-Za-z*\\])", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """A number found in a text."""
+
+    value: Fraction
+    """Exact. 60% is 60."""
+    text: str
+    """Normalised: `29`, `-0.5`; a reduced fraction (`1/2`) where it was written as one."""
+    form: str
+    """hashes, boxed, tag, phrase or last_number."""
+    percent: bool = False
+
+    @property
+    def final(self) -> bool:
+        """The number stands in a final form, and is not just the last of the text."""
+        return self.form != "last_number"
+
+
+def extract_number(text: str) -> Extracted | None:
+    """The answer of a completion by the rules above; None where there is none."""
+    text = _clean(answer_part(text))
+    marks = list(_marks(text))
+    if marks:
+        _, form, found = max(marks, key=lambda mark: mark[0])
+        return _extracted(found, form)
+    phrases = list(_PHRASE.finditer(text))
+    for phrase in reversed(phrases):
+        if found := _number_at(text, phrase.end(), working_may_follow=False):
+            return _extracted(found, "phrase")
+    if phrases and _NO_NUMBER.match(text, phrases[-1].end()) and not re.search(r"\d", text[phrases[-1].end() :]):
+        return None
+    numbers = _numbers(_LIST_MARK.sub("", text))
+    return _extracted(numbers[-1], "last_number") if numbers else None
+
+
+def score_number(
+    gold: str,
+    completion: str,
+    finish_reason: str,
+    *,
+    percent: Literal["number", "fraction"] = "number",
+) -> Verdict:
+    """Score a completion against a gold number.
+
+    Args:
+        gold: the number, or a worked solution that ends in `#### n` (calculator marks are ignored).
+        completion: the whole text generated.
+        finish_reason: `stop` or `length`.
+        percent: what 60% is worth in this data set: `number` 60, `fraction` 0.6. The details record `percent`.
+
+    Raises:
+        TrialError: `item_invalid`, where the gold holds no number.
+    """
+    target = gold_value(gold)
+    found = extract_number(completion)
+    if found is None:
+        return verdict(completion, finish_reason, answer=None, final=False, score=0.0)
+    value = found.value / 100 if found.percent and percent == "fraction" else found.value
+    details = {"form": found.form, **({"percent": True} if found.percent else {})}
+    return verdict(
+        completion,
+        finish_reason,
+        answer=found.text,
+        final=found.final,
+        score=float(value == target),
+        details=details,
+    )
+
+
+def gold_value(gold: str) -> Fraction:
+    """The exact value of a gold answer; raises TrialError `item_invalid` where it holds no number."""
+    found = extract_number(gold)
+    if found is None:
+        raise TrialError("item_invalid", f"the gold answer holds no number: {gold[-80:]!r}")
+    return found.value
+
+
+_SAME = str.maketrans("０１２３４５６７８９．，％＄：－−﹣‐‑\u2009\u202f", "0123456789.,%$:-----\u00a0\u00a0")
+
+
+def _clean(text: str) -> str:
+    """One spelling for what is written in several ways; no digit is ever joined to another but in thousands groups."""
+    text = INVISIBLE.sub("", re.sub(r"<<[^<>\n]*>>", "", text)).translate(_SAME)
+    text = re.sub("[¼-¾⅐-⅞]", lambda m: " " + unicodedata.normalize("NFKC", m[0]).replace("\u2044", "/"), text)
+    text = re.sub(r"(?<=\d)(?:\{,\}|,?\\[,!]|\\ |['’_\u00a0])(?=\d{3}(?!\d))", ",", text)
+    text = re.sub(r"\\([$%£€#&])", r"\1", text).replace("\u00a0", " ")
+    text = re.sub(r"\\(?:[,;:! ]|left\b|right\b|q?quad\b|displaystyle\b)|~", " ", text)
+    text = re.sub(r"\\(?:text|textbf|textit|mathrm|mathbf|mbox|mathit)\s*\{([^{}]*)\}", r" \1 ", text)
+    text = re.sub(r"\\[dtc]?frac\s*([1-9])\s*([1-9])(?!\d)", r"\\frac{\1}{\2}", text)
+    text = re.sub(
+        rf"(\d)?\s*\\[dtc]?frac\s*\{{\s*(-?)\$?({_PLAIN})\s*\}}\s*\{{\s*\$?({_PLAIN})\s*\}}",
+        lambda m: (m[1] + " " if m[1] else "") + f"{m[2]}{m[3]}/{m[4]}",
+        text,
+        flags=re.VERBOSE,
+    )
+    text = re.sub(r"(?<![\w)])–(?=[$\d.])", "-", text)
+    return re.sub(r"([=:#][ \t]*)-[ \t]+(?=[$\d.])", r"\1-", text)
+
+
+def _marks(text: str) -> Iterator[tuple[int, str, re.Match[str] | None]]:
+    """(position, form, number or None) of each mark; empty boxes and tags only talk about the format."""
+    for mark in _HASHES.finditer(text):
+        if found := _number_at(text, mark.end(), working_may_follow=True):
+            yield mark.start(), "hashes", found
+    for mark in _BOX.finditer(text):
+        content = _braced(text, mark.end())
+        if content is None:
+            yield mark.start(), "boxed", None
+        elif content.strip():
+            yield mark.start(), "boxed", _only_number(content)
+    for mark in _TAG.finditer(text):
+        if mark[1].strip() and not _BOX.search(mark[1]):
+            yield mark.start(), "tag", _only_number(mark[1])
+
+
+def _braced(text: str, start: int) -> str | None:
+    """Text from `start` to the brace that closes the one before it; None where it is never closed."""
+    depth = 1
+    for brace in re.compile(r"[{}]").finditer(text, start):
+        depth += 1 if brace[0] == "{" else -1
+        if not depth:
+            return text[start : brace.start()]
+    return None
+
+
+def _number_at(text: str, start: int, *, working_may_follow: bool) -> re.Match[str] | None:
+    """The number right after a marker; of arithmetic (`9 * 2 = 18 dollars`) its result, if it is worked out."""
+    found = _match(text, start)
+    if found is None or not _OPERATOR.match(text, found.end()):
+        return found
+    clause = text[: _CLAUSE_END.search(text, found.end()).end()]  # type: ignore[union-attr]
+    result = _match(clause, clause.rfind("=") + 1) if "=" in clause[found.end() :] else None
+    if result is None or _OPERATOR.match(clause, result.end()):
+        return None
+    return result if working_may_follow or not _numbers(text[result.end() :]) else None
+
+
+def _only_number(content: str) -> re.Match[str] | None:
+    """The one number of a box or tag: after its last `=`, with words and units around it, not part of a formula."""
+    content = re.sub(r"(?<=\d) (?=\d{3}(?!\d))", ",", re.split(r"=|≈|\\approx\b", content)[-1])
+    found = next(iter(_numbers(content)), None)
+    if found is None or re.search(r"[\\+*/×÷^]|\d", content[: found.start()].replace("**", "")):
+        return None
+    return None if _OPERATOR.match(content, found.end()) else found
+
+
+def _match(text: str, start: int) -> re.Match[str] | None:
+    filler = _FILLER.match(text, start)
+    found = _NUMBER.match(text, filler.end() if filler else start)
+    return found if found and _value(found) is not None else None
+
+
+def _numbers(text: str) -> list[re.Match[str]]:
+    return [found for found in _NUMBER.finditer(text) if _value(found) is not None]
+
+
+def _value(found: re.Match[str]) -> Fraction | None:
+    """Exact value of a match; None for what only looks like a number."""
+    part = {name: re.sub("[, ]", "", value) for name, value in found.groupdict().items() if value}
+    if "junk" in part or sum(map(str.isdigit, found[0])) > MAX_DIGITS:
+        return None
+    if "dotted" in part:
+        value = Fraction(part["dotted"].replace(".", ""))
+    elif "whole" in part:
+        value = Fraction(part["whole"]) + Fraction(int(part["part"]), int(part["parts"]))
+    else:
+        value = Fraction(part["plain"])
+    if "divisor" in part:
+        divisor = Fraction(part["divisor"])
+        if not divisor:
+            return None
+        value /= divisor
+    value *= Fraction(10) ** int(part.get("exponent", "0"))
+    value **= int(part.get("power", "1"))
+    value *= _SCALES.get(part.get("scale", ""), 1)
+    return -value if "sign" in part or "inner_sign" in part else value
+
+
+def _extracted(found: re.Match[str] | None, form: str) -> Extracted | None:
+    value = _value(found) if found else None
+    if found is None or value is None:
+        return None
+    written_as_fraction = bool(found["divisor"] or found["parts"])
+    return Extracted(value, str(value) if written_as_fraction else _decimal(value), form, bool(found["percent"]))
+
+
+def _decimal(value: Fraction) -> str:
+    """Plain decimal notation of a fraction whose denominator divides a power of ten."""
+    places = next(k for k in range(1, 10**4) if 10**k % value.denominator == 0) if value.denominator > 1 else 0
+    digits = str(abs(value.numerator) * 10**places // value.denominator).zfill(places + 1)
+    text = f"{digits[:-places]}.{digits[-places:]}" if places else digits
+    return "-" + text if value < 0 else text

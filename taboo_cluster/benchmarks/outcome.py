@@ -1,0 +1,99 @@
+"""What a completion came to, whatever the benchmark: the part that is read, blank texts, refusals, the outcome.
+
+METHODS section 0: the outcome is the first that applies of no_response, refused, truncated, invalid_format,
+correct / wrong (`error` is the runner's).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from taboo_cluster.benchmarks.base import Verdict
+
+INVISIBLE = re.compile("[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]")
+"""Zero-width and formatting characters: a text of nothing else is blank."""
+
+_THOUGHT_END = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
+_THOUGHT_START = re.compile(r"<(?:think|thinking|reasoning)>", re.IGNORECASE)
+
+_NEXT_QUESTION = re.compile(
+    r"^[ \t]*(?:#{1,3}[ \t]*)?\**(?:(?i:question|problem|exercise)(?:[ \t]*#?\d+)?|Q)\**[ \t]*:", re.MULTILINE
+)
+
+_REFUSAL = re.compile(
+    r"""\b(?:
+        i(?:'m|\ am)\ sorry,?\ (?:but\ )?i\ (?:can't|cannot|can\ not|won't|am\ unable|am\ not\ able)
+      | i(?:'m|\ am)\ (?:unable|not\ able)\ to\ (?:answer|assist|help|solve|provide|comply|complete|fulfil|do\ th)
+      | i\ (?:can't|cannot|can\ not|won't|will\ not)\ (?:answer|assist|help|solve|provide|comply|complete|fulfil|do\ th)
+      | i\ (?:must|have\ to)\ (?:decline|refuse)
+      | as\ an\ ai(?:\ language)?\ (?:model|assistant),?\ i
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def is_blank(text: str) -> bool:
+    """True for a text without a visible character: empty, white space (no-break space too), zero-width characters."""
+    return not INVISIBLE.sub("", text).strip()
+
+
+def is_refusal(text: str) -> bool:
+    """True where the text holds one of the listed refusal phrases."""
+    return bool(_REFUSAL.search(text.replace("\u2019", "'")))
+
+
+def answer_part(text: str) -> str:
+    """The part of a completion in which an answer counts.
+
+    Reasoning blocks are left out: everything up to the last `</think>`, and everything from a `<think>` that is
+    never closed. Then the text is cut where the model invents a next question (a line that starts with `Question:`,
+    `Problem 2:`, `Q:` ...); a question line that opens the completion only repeats the one asked and does not cut.
+    """
+    rest = _THOUGHT_END.split(text)[-1]
+    if start := _THOUGHT_START.search(rest):
+        rest = rest[: start.start()]
+    for marker in _NEXT_QUESTION.finditer(rest):
+        if not is_blank(rest[: marker.start()]):
+            return rest[: marker.start()]
+    return rest
+
+
+def verdict(
+    completion: str,
+    finish_reason: str,
+    *,
+    answer: str | None,
+    final: bool,
+    score: float,
+    matched_alias: str | None = None,
+    details: Mapping[str, Any] | None = None,
+) -> Verdict:
+    """The verdict on one completion.
+
+    Args:
+        completion: the whole text generated.
+        finish_reason: `stop` or `length`.
+        answer: as extracted and normalised; None where nothing was parsed.
+        final: the answer stands in a final form (each benchmark says which forms these are). In a text stopped by
+            length only such an answer counts; it is scored, with `truncated_but_parsed` in the details.
+        score: what the answer earns; 1.0 is correct. Used only where the answer counts.
+        matched_alias: the alias that matched, where it was not the canonical answer.
+        details: the benchmark's own findings.
+    """
+    cut = finish_reason == "length"
+    if cut and not final:
+        answer = None
+    if is_blank(completion):
+        outcome = "no_response"
+    elif answer is None and is_refusal(completion):
+        outcome = "refused"
+    elif answer is None:
+        outcome = "truncated" if cut else "invalid_format"
+    else:
+        outcome = "correct" if score == 1.0 else "wrong"
+    if answer is None:
+        return Verdict(outcome, None, 0.0, details=details or {})
+    found = {**(details or {}), **({"truncated_but_parsed": True} if cut else {})}
+    return Verdict(outcome, answer, score, matched_alias, found)
