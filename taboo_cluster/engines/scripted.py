@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import string
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import log2
 from pathlib import Path
@@ -28,33 +28,35 @@ SPACE = "\u0120"
 """How byte-level BPE vocabularies spell a leading space."""
 
 
+HARMLESS: Mapping[str, bool] = {"changes_numbers": False}
+"""Marks an option that changes no record that has no error: it may differ when a run is resumed."""
+
+
 @dataclass(frozen=True)
 class ScriptedOptions:
     """What the scripted engine says and what goes wrong with it."""
 
-    script: str | None = None
+    script_path: str | None = None
     """JSON file of {piece of a prompt: completion}; null says `wrong` to every prompt."""
     wrong: str = "The answer is -1."
     """Said where the script is silent or the draw of `accuracy` fails."""
-    accuracy: dict[int, float] = field(default_factory=dict)
+    accuracy: dict[str, float] = field(default_factory=dict)
     """Probability of following the script, by rank; a rank left out takes the next lower one's, 1 below all. The
     draw belongs to the prompt, so that the right answers at a lower accuracy are among those at a higher one."""
     churn: float = 0.0
     """Share of requests that draw by their own key instead: replicates of them differ."""
     seed: int = 0
     max_context: int = 32768
-    delay_s: float = 0.0
+    delay_s: float = field(default=0.0, metadata=HARMLESS)
     """Seconds each request takes."""
-    load_s: float = 0.0
-    """Seconds loading takes."""
-    refuse: list[str] = field(default_factory=list)
+    refuse: list[str] = field(default_factory=list, metadata=HARMLESS)
     """Names of models that fail to load."""
-    fail: float = 0.0
+    fail: float = field(default=0.0, metadata=HARMLESS)
     """Share of requests that end in an error."""
-    fail_type: str = "generation_failed"
-    die_after: int | None = None
+    fail_type: str = field(default="generation_failed", metadata=HARMLESS)
+    die_after: int | None = field(default=None, metadata=HARMLESS)
     """The engine is gone once it has answered this many requests."""
-    once: str | None = None
+    once_path: str | None = field(default=None, metadata=HARMLESS)
     """Folder that remembers faults: each request fails, and the engine dies, at most once; null repeats them."""
 
 
@@ -76,9 +78,9 @@ class Script:
         try:
             lines = json.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise UserError(f"engine.script={path} cannot be read: {error}") from error
+            raise UserError(f"engine.script_path={path} cannot be read: {error}") from error
         if not isinstance(lines, dict):
-            raise UserError(f"engine.script={path} must hold one JSON object of {{piece of a prompt: completion}}")
+            raise UserError(f"engine.script_path={path} must hold one JSON object of {{piece of a prompt: completion}}")
         return cls(lines)
 
     def find(self, prompt: str) -> str | None:
@@ -99,8 +101,9 @@ class ScriptedEngine:
         self.options = options
         self.tokenizer: PreTrainedTokenizerBase = byte_tokenizer()
         self.max_context = options.max_context
-        self._script = Script.load(options.script) if options.script else Script({})
-        said = [options.wrong, sorted(options.accuracy.items()), options.churn, options.seed]
+        self._script = Script.load(options.script_path) if options.script_path else Script({})
+        self._accuracy = _by_rank(options.accuracy)
+        said = [options.wrong, self._accuracy, options.churn, options.seed]
         self.info = EngineInfo("scripted", VERSION, {"said": stable_hash(self._script.lines, said)})
         self._pieces = {i: piece for piece, i in self.tokenizer.get_vocab().items()}
         self._word_starts = {i for i, piece in self._pieces.items() if len(piece) > 1 and piece[0] == SPACE}
@@ -124,13 +127,13 @@ class ScriptedEngine:
         if options.fail and self._draw("fail", request.key) < options.fail and self._first_time(request.key):
             return Completion(request.key, None, options.fail_type, "the scripted engine was told to fail")
         line = self._script.find(request.prompt)
-        if line is None or self._draw("answer", *self._subject(request)) >= self._accuracy(request.taboo.rank):
+        if line is None or self._draw("answer", *self._subject(request)) >= self._accuracy_at(request.taboo.rank):
             line = options.wrong
         return Completion(request.key, self._say(line, request))
 
-    def _accuracy(self, rank: int) -> float:
-        known = [r for r in self.options.accuracy if r <= rank]
-        return self.options.accuracy[max(known)] if known else 1.0
+    def _accuracy_at(self, rank: int) -> float:
+        """The value of the highest rank listed that is not above this one."""
+        return next((accuracy for known, accuracy in reversed(self._accuracy) if known <= rank), 1.0)
 
     def _subject(self, request: Request) -> list[object]:
         """What the draw depends on: the prompt and, when sampling, its seed; the key where the request churns."""
@@ -144,10 +147,10 @@ class ScriptedEngine:
 
     def _first_time(self, name: str) -> bool:
         """True for a fault that is still to happen; with `once` it is remembered on disk first."""
-        if self.options.once is None:
+        if self.options.once_path is None:
             return True
         try:
-            Path(self.options.once, name).touch(exist_ok=False)
+            Path(self.options.once_path, name).touch(exist_ok=False)
         except FileExistsError:
             return False
         return True
@@ -196,9 +199,16 @@ def byte_tokenizer() -> PreTrainedTokenizerBase:
     return made
 
 
+def _by_rank(accuracy: Mapping[str, float]) -> list[tuple[int, float]]:
+    """(rank, accuracy), by rank."""
+    try:
+        return sorted((int(rank), value) for rank, value in accuracy.items())
+    except ValueError as error:
+        raise UserError(f"engine.accuracy holds a probability for each rank, like {{0: 0.9}}: {error}") from error
+
+
 def build(model: ResolvedModel, options: ScriptedOptions, hardware: Hardware) -> ScriptedEngine:
     """The engine for one model; raises UserError for a model it was told to refuse."""
-    time.sleep(options.load_s)
     if model.name in options.refuse:
         raise UserError(f"{model.name} was refused: it is named in engine.refuse")
     return ScriptedEngine(options)

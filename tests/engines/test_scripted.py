@@ -32,7 +32,7 @@ def request(prompt, key="k", rank=0, max_tokens=64, stop=(), sampling=None):
 def engine(tmp_path, lines=None, **options):
     path = tmp_path / "script.json"
     path.write_text(json.dumps({} if lines is None else lines))
-    return ScriptedEngine(ScriptedOptions(script=str(path), **options))
+    return ScriptedEngine(ScriptedOptions(script_path=str(path), **options))
 
 
 def said(engine, *requests):
@@ -53,13 +53,13 @@ def test_a_bad_script_is_the_users_mistake(tmp_path, text):
     path = tmp_path / "script.json"
     path.write_text(text)
     with pytest.raises(UserError, match="script"):
-        ScriptedEngine(ScriptedOptions(script=str(path)))
+        ScriptedEngine(ScriptedOptions(script_path=str(path)))
 
 
 def test_what_it_says_depends_on_nothing_but_the_request(tmp_path):
     lines = {f"item {i}.": f"It is {i}." for i in range(40)}
     requests = [request(f"item {i}.", key=f"{i}/{rank}", rank=rank) for i in range(40) for rank in (0, 1, 8)]
-    options = {"accuracy": {0: 0.8, 1: 0.4}, "churn": 0.3}
+    options = {"accuracy": {"0": 0.8, "1": 0.4}, "churn": 0.3}
     first = said(engine(tmp_path, lines, **options), *requests)
     random.Random(1).shuffle(requests)
     other = engine(tmp_path, lines, **options)
@@ -72,7 +72,7 @@ def test_what_it_says_depends_on_nothing_but_the_request(tmp_path):
 
 def test_accuracy_is_known_by_rank_and_right_answers_nest(tmp_path):
     lines = {f"item {i}.": "right" for i in range(1000)}
-    made = engine(tmp_path, lines, accuracy={0: 0.9, 1: 0.5, 4: 0.1}, wrong="wrong")
+    made = engine(tmp_path, lines, accuracy={"0": 0.9, "1": 0.5, "4": 0.1}, wrong="wrong")
     right = {}
     for rank in (0, 1, 2, 4):
         texts = said(made, *(request(piece, key=piece, rank=rank) for piece in lines))
@@ -82,10 +82,15 @@ def test_accuracy_is_known_by_rank_and_right_answers_nest(tmp_path):
     assert [len(right[r]) / 1000 for r in (0, 1, 4)] == pytest.approx([0.9, 0.5, 0.1], abs=0.04)
 
 
+def test_accuracy_of_something_else_than_ranks_is_the_users_mistake(tmp_path):
+    with pytest.raises(UserError, match="rank"):
+        engine(tmp_path, accuracy={"one": 0.5})
+
+
 def test_churn_makes_replicates_differ_and_only_then(tmp_path):
     lines = {f"item {i}.": "right" for i in range(1000)}
     for churn, expected in ((0.0, 0.0), (1.0, 0.5)):
-        made = engine(tmp_path, lines, accuracy={0: 0.5}, wrong="wrong", churn=churn)
+        made = engine(tmp_path, lines, accuracy={"0": 0.5}, wrong="wrong", churn=churn)
         twice = [said(made, *(request(p, key=f"{p}{r}") for p in lines)) for r in "ab"]
         flips = sum(twice[0][f"{p}a"] != twice[1][f"{p}b"] for p in lines)
         assert flips / 1000 == pytest.approx(expected, abs=0.05)
@@ -93,7 +98,7 @@ def test_churn_makes_replicates_differ_and_only_then(tmp_path):
 
 def test_sampling_seeds_draw_anew_and_greedy_ignores_them(tmp_path):
     lines = {f"item {i}.": "right" for i in range(100)}
-    made = engine(tmp_path, lines, accuracy={0: 0.5}, wrong="wrong")
+    made = engine(tmp_path, lines, accuracy={"0": 0.5}, wrong="wrong")
 
     def texts(sampling):
         return said(made, *(request(p, key=p, sampling=sampling) for p in lines))
@@ -140,7 +145,7 @@ def test_failures_hit_the_same_requests_each_time_or_once(tmp_path):
     assert errors(always) == errors(always)
     assert len(errors(always)) == pytest.approx(50, abs=20)
     (tmp_path / "faults").mkdir()
-    once = engine(tmp_path, fail=0.25, fail_type="timeout", once=str(tmp_path / "faults"))
+    once = engine(tmp_path, fail=0.25, fail_type="timeout", once_path=str(tmp_path / "faults"))
     assert errors(once) == errors(always)
     assert errors(once) == set()
 
@@ -154,7 +159,7 @@ def test_it_dies_after_so_many_answers_and_once_if_told_so(tmp_path):
     for expected in (3, 5):
         answered = []
         try:
-            for completion in engine(tmp_path, die_after=3, once=str(tmp_path / "faults")).generate(requests):
+            for completion in engine(tmp_path, die_after=3, once_path=str(tmp_path / "faults")).generate(requests):
                 answered.append(completion.key)
         except EngineDied:
             pass
@@ -171,5 +176,5 @@ def test_it_is_built_from_its_options_and_refuses_a_model(tmp_path):
 def test_what_changes_its_answers_changes_its_identity(tmp_path):
     plain = engine(tmp_path, {"a": "b"}).info
     assert engine(tmp_path, {"a": "b"}, delay_s=0.1, fail=0.5).info == plain
-    for other in (engine(tmp_path, {"a": "c"}), engine(tmp_path, {"a": "b"}, accuracy={1: 0.5})):
+    for other in (engine(tmp_path, {"a": "c"}), engine(tmp_path, {"a": "b"}, accuracy={"1": 0.5})):
         assert other.info != plain
