@@ -13,7 +13,7 @@ import numpy as np
 
 from taboo_cluster.benchmarks.base import Benchmark
 from taboo_cluster.engines.base import Completion, Engine, Request
-from taboo_cluster.errors import TrialError
+from taboo_cluster.errors import TrialError, UserError
 from taboo_cluster.hashing import stable_hash
 from taboo_cluster.models import template_hash, tokenizer_hash
 from taboo_cluster.prompts import Rendered, render
@@ -155,7 +155,8 @@ class TrialRunner:
     def run(self, trials: Sequence[Trial]) -> BlockResult:
         """Record every trial that is not recorded yet, in the order the engine finishes them.
 
-        A trial that fails becomes a record with its error. Raises EngineDied once what was finished is on disk.
+        A trial that fails becomes a record with its error. Raises EngineDied, or UserError for a model that cannot be
+        prompted as asked, once what was finished is on disk.
         """
         begin = time.monotonic()
         result = BlockResult()
@@ -224,7 +225,7 @@ class TrialRunner:
         try:
             prompt = benchmark.prompt(item, item.question, condition.prompt_style, condition.n_shots)
             rendered = render(prompt, self._model, self._engine.tokenizer)
-        except TrialError:
+        except (TrialError, UserError):
             raise
         except Exception as error:  # a benchmark may be a user's own: its fault is this trial's alone
             raise TrialError("render_failed", describe(error)) from error

@@ -63,6 +63,8 @@ class Generation:
     """Interventions whose emitted token is not word-initial."""
     stopped_by_detour: bool = False
     """The emitted token of an intervention ended the text."""
+    taboo_leak: bool = False
+    """The text goes on to spell a masked token's own string."""
     entropy_mean: float | None = None
 
 
@@ -86,6 +88,8 @@ class EngineInfo:
     """The engine's own and its runner's, e.g. "0.32.0/V1"."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings that change numbers: dtype, prefix caching, batch invariance ..."""
+    masks: bool = True
+    """False where interventions are only acted: there is no mask to be checked before a sweep."""
 
 
 class Engine(Protocol):

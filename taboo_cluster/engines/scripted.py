@@ -104,7 +104,7 @@ class ScriptedEngine:
         self._script = Script.load(options.script_path) if options.script_path else Script({})
         self._accuracy = _by_rank(options.accuracy)
         said = [options.wrong, self._accuracy, options.churn, options.seed]
-        self.info = EngineInfo("scripted", VERSION, {"said": stable_hash(self._script.lines, said)})
+        self.info = EngineInfo("scripted", VERSION, {"said": stable_hash(self._script.lines, said)}, masks=False)
         self._pieces = {i: piece for piece, i in self.tokenizer.get_vocab().items()}
         self._word_starts = {i for i, piece in self._pieces.items() if len(piece) > 1 and piece[0] == SPACE}
         self._answered = 0
