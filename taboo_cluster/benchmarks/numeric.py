@@ -8,7 +8,7 @@ Which number is the answer, the first that is found in the completion's answer p
    number (`\boxed{1, 2}`, a box never closed) means no answer: an earlier number is never taken in its place.
 2. phrases: `answer is n`, `Answer: n`; the last that is followed directly by a number, or by arithmetic that ends in
    `= n` with no number after it. `Answer: unknown` means no answer.
-3. the last number of the text.
+3. the last number of the text; an ordinal (`the 3rd day`) only where there is no other.
 
 1 and 2 are the final forms: only they count in a text stopped by length. A bare number at the very end of such a text
 cannot be told from one cut in two; it counts as it stands, and `truncated_but_parsed` in the details marks it.
@@ -81,6 +81,7 @@ _NO_NUMBER = re.compile(
     r"[\s*_]*(?:none|unknown|undefined|impossible|n/a|cannot|can't|not (?:known|given|enough|possible))\b",
     re.IGNORECASE,
 )
+_ORDINAL = re.compile(r"(?:st|nd|rd|th)\b")
 _LIST_MARK = re.compile(r"^[ \t]*\d{1,2}[.)][ \t]+(?=[A-Za-z*\\])", re.MULTILINE)
 
 
@@ -115,8 +116,10 @@ def extract_number(text: str) -> Extracted | None:
             return _extracted(found, "phrase")
     if phrases and _NO_NUMBER.match(text, phrases[-1].end()) and not re.search(r"\d", text[phrases[-1].end() :]):
         return None
-    numbers = _numbers(_LIST_MARK.sub("", text))
-    return _extracted(numbers[-1], "last_number") if numbers else None
+    text = _LIST_MARK.sub("", text)
+    numbers = _numbers(text)
+    cardinals = [found for found in numbers if not _ORDINAL.match(text, found.end()) or text[found.start() - 1] == "="]
+    return _extracted((cardinals or numbers)[-1], "last_number") if numbers else None
 
 
 def score_number(

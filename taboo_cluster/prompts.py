@@ -1,0 +1,119 @@
+"""From a benchmark's prompt to what a model is fed: text as rendered, token ids, stop strings.
+
+Base models get the plain form, aligned models their own chat template with the examples as turns.
+
+Exactly one begin-of-sequence (BOS) token stands in front where the tokenizer has one to put there (`bos_to_add`); a
+template that writes it itself is not given a second one. No end-of-sequence token is ever appended.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from taboo_cluster.benchmarks.base import Prompt
+from taboo_cluster.errors import TrialError, UserError
+from taboo_cluster.trial import ResolvedModel
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+TEMPLATE_DATE = datetime.datetime(2024, 7, 26)
+"""What a template that writes today's date is given (Llama 3.1's own default), so that prompts never depend on it."""
+
+TRAILING_SPACE = "prompt_ends_in_white_space"
+"""Warning: the last token of the prompt is not one the model would go on from."""
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A prompt ready to be fed."""
+
+    text: str
+    """Special tokens included."""
+    ids: tuple[int, ...]
+    stop: tuple[str, ...]
+    """Strings that end the completion."""
+    warnings: tuple[str, ...] = ()
+
+
+def render(prompt: Prompt, model: ResolvedModel, tokenizer: PreTrainedTokenizerBase) -> Rendered:
+    """Render a prompt for a model.
+
+    Raises:
+        UserError: an aligned model without a chat template, or a stop string that can only do harm.
+        TrialError: `render_failed`, where the template or the tokenizer fails on this prompt.
+    """
+    if model.aligned and not tokenizer.chat_template:
+        raise UserError(f"{model.name} is aligned but its tokenizer has no chat template: set aligned=false for it")
+    stop = stop_strings(prompt.chat_stop if model.aligned else prompt.stop, chat=model.aligned)
+    try:
+        text = _chat(prompt, model, tokenizer) if model.aligned else prompt.plain
+        ids = list(tokenizer(text, add_special_tokens=False).input_ids)
+    except Exception as error:
+        raise TrialError("render_failed", f"{type(error).__name__}: {error}") from error
+    bos = bos_to_add(tokenizer)
+    if bos is not None:
+        while ids[:2] == [bos, bos]:
+            ids = ids[1:]
+            text = text.removeprefix(str(tokenizer.bos_token))
+        if ids[:1] != [bos]:
+            ids = [bos, *ids]
+            text = f"{tokenizer.bos_token}{text}"
+    ends_in_space = not model.aligned and text != text.rstrip()
+    return Rendered(text, tuple(ids), stop, (TRAILING_SPACE,) if ends_in_space else ())
+
+
+def stop_strings(stop: str | Sequence[str], *, chat: bool) -> tuple[str, ...]:
+    r"""Stop strings as given in a config or by a benchmark: one string is one stop string, not its characters.
+
+    Raises:
+        UserError: an empty stop string, or with a chat template one of white space alone (a bare newline would cut
+            every answer that has more than one line).
+    """
+    strings = (stop,) if isinstance(stop, str) else tuple(stop)
+    for string in strings:
+        if not string:
+            raise UserError("a stop string is empty: it would end every completion at once")
+        if chat and not string.strip():
+            raise UserError(f"{string!r} cannot be a stop string with a chat template: it would cut every chat answer")
+    return strings
+
+
+def bos_to_add(tokenizer: PreTrainedTokenizerBase) -> int | None:
+    """Id of the BOS token that prompts of this tokenizer begin with; None where they begin with none.
+
+    The tokenizer's own rule holds: it has a BOS token and puts it there itself, or its settings say
+    `add_bos_token`. Where the settings say nothing and nothing is put there, a BOS token of its own (not also the
+    end-of-sequence token) of a SentencePiece-type vocabulary (pieces with `▁`) counts too: Llama 2, Mistral and Gemma
+    saw it in front of every text, and conversions (from GGUF, say) lose the setting. Byte-level tokenizers that want
+    one carry it in their post-processor, and many name a turn marker as BOS that never opened a plain text.
+    """
+    bos = tokenizer.bos_token_id
+    if bos is None:
+        return None
+    if list(tokenizer("x").input_ids[:1]) == [bos]:
+        return int(bos)
+    explicit = tokenizer.init_kwargs.get("add_bos_token")
+    wanted = explicit if explicit is not None else bos != tokenizer.eos_token_id and _has_space_pieces(tokenizer)
+    return int(bos) if wanted else None
+
+
+def _has_space_pieces(tokenizer: PreTrainedTokenizerBase) -> bool:
+    return any("▁" in piece for piece in tokenizer.tokenize("a b"))
+
+
+def _chat(prompt: Prompt, model: ResolvedModel, tokenizer: PreTrainedTokenizerBase) -> str:
+    turns = [{"role": "system", "content": model.system_prompt}] if model.system_prompt else []
+    for user, assistant in prompt.shots:
+        turns += [{"role": "user", "content": user}, {"role": "assistant", "content": assistant}]
+    turns.append({"role": "user", "content": prompt.user})
+    text = tokenizer.apply_chat_template(
+        turns,
+        **{"strftime_now": TEMPLATE_DATE.strftime, **model.chat_template_kwargs},
+        tokenize=False,
+        add_generation_prompt=True,
+    )
+    return str(text)
