@@ -1,0 +1,89 @@
+"""Baseline accuracy of a model on arithmetic, with plain transformers and greedy decoding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from taboo_cluster.benchmarks.arithmetic import Arithmetic, Options
+from taboo_cluster.benchmarks.base import Prompt
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What greedy decoding came to."""
+
+    correct: tuple[bool, ...]
+    completions: tuple[str, ...]
+    longest: int
+    """Tokens of the longest completion."""
+
+    @property
+    def accuracy(self) -> float:
+        """Share of correct items."""
+        return sum(self.correct) / len(self.correct)
+
+
+def prompt_ids(prompt: Prompt, tokenizer: PreTrainedTokenizerBase, chat: bool) -> list[int]:
+    """Token ids of a prompt: the chat template's or the plain text's, with one BOS."""
+    if not chat:
+        ids: list[int] = tokenizer(prompt.plain).input_ids
+        return ids
+    turns = [turn for user, assistant in prompt.shots for turn in _pair(user, assistant)]
+    turns.append({"role": "user", "content": prompt.user})
+    text = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+    ids = tokenizer(text, add_special_tokens=False).input_ids
+    return ids
+
+
+def _pair(user: str, assistant: str) -> tuple[dict[str, str], dict[str, str]]:
+    return {"role": "user", "content": user}, {"role": "assistant", "content": assistant}
+
+
+@torch.no_grad()
+def evaluate(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, chat: bool, n: int, first: int = 0, batch: int = 50
+) -> Evaluation:
+    """Greedy decoding of test items `first` to `first + n - 1` of arithmetic, prompted as the benchmark does."""
+    benchmark = Arithmetic(Options(n=first + n))
+    items = benchmark.items()[first:]
+    prompts = [benchmark.prompt(item, item.question, "cot", benchmark.default_shots) for item in items]
+    completions: list[str] = []
+    longest = 0
+    for start in range(0, n, batch):
+        part = prompts[start : start + batch]
+        ids = [prompt_ids(prompt, tokenizer, chat) for prompt in part]
+        stop = () if chat else part[0].stop
+        for new in _generate(model, tokenizer, ids, stop, benchmark.max_tokens):
+            text = str(tokenizer.decode(new, skip_special_tokens=True))
+            longest = max(longest, len(new))
+            completions.append(min((text.split(end)[0] for end in stop), key=len, default=text))
+    verdicts = [benchmark.score(item, text, "stop") for item, text in zip(items, completions, strict=True)]
+    return Evaluation(tuple(verdict.correct for verdict in verdicts), tuple(completions), longest)
+
+
+def _generate(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    ids: Sequence[list[int]],
+    stop: Sequence[str],
+    max_tokens: int,
+) -> list[list[int]]:
+    """New token ids of each prompt, greedy, without padding."""
+    width = max(map(len, ids))
+    pad = tokenizer.pad_token_id
+    fed = torch.tensor([[pad] * (width - len(row)) + row for row in ids])
+    mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in ids])
+    out = model.generate(  # type: ignore[operator]
+        fed,
+        attention_mask=mask,
+        max_new_tokens=max_tokens,
+        do_sample=False,
+        pad_token_id=pad,
+        eos_token_id=tokenizer.eos_token_id,
+        **({"stop_strings": list(stop), "tokenizer": tokenizer} if stop else {}),
+    )
+    return [[token for token in row if token != pad] for row in out[:, width:].tolist()]
