@@ -1,0 +1,1 @@
+"""Statistics and SQL views over the records."""
