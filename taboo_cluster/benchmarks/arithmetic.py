@@ -42,8 +42,8 @@ SHOTS = (
         "We divide by 8: 40 / 8 = 5. The answer is 5.",
     ),
     (
-        "Emma has 18 cards. Leo has 5 fewer cards than Emma. How many cards do they have together?",
-        "First, there are 18 - 5 = 13 cards. Then, this makes 18 + 13 = 31 cards. The answer is 31.",
+        "Emma has 18 cards. Leo has 6 fewer cards than Emma. How many cards do they have together?",
+        "First, there are 18 - 6 = 12 cards. Then, this makes 18 + 12 = 30 cards. The answer is 30.",
     ),
 )
 """Worked examples, of training templates and operands."""

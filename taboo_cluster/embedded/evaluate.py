@@ -9,7 +9,8 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from taboo_cluster.benchmarks.arithmetic import Arithmetic, Options
-from taboo_cluster.benchmarks.base import Prompt
+from taboo_cluster.prompts import render
+from taboo_cluster.trial import ResolvedModel
 
 
 @dataclass(frozen=True)
@@ -27,40 +28,24 @@ class Evaluation:
         return sum(self.correct) / len(self.correct)
 
 
-def prompt_ids(prompt: Prompt, tokenizer: PreTrainedTokenizerBase, chat: bool) -> list[int]:
-    """Token ids of a prompt: the chat template's or the plain text's, with one BOS."""
-    if not chat:
-        ids: list[int] = tokenizer(prompt.plain).input_ids
-        return ids
-    turns = [turn for user, assistant in prompt.shots for turn in _pair(user, assistant)]
-    turns.append({"role": "user", "content": prompt.user})
-    text = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
-    ids = tokenizer(text, add_special_tokens=False).input_ids
-    return ids
-
-
-def _pair(user: str, assistant: str) -> tuple[dict[str, str], dict[str, str]]:
-    return {"role": "user", "content": user}, {"role": "assistant", "content": assistant}
-
-
 @torch.no_grad()
 def evaluate(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, chat: bool, n: int, first: int = 0, batch: int = 50
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, aligned: bool, n: int, first: int = 0, batch: int = 50
 ) -> Evaluation:
     """Greedy decoding of test items `first` to `first + n - 1` of arithmetic, prompted as the benchmark does."""
     benchmark = Arithmetic(Options(n=first + n))
     items = benchmark.items()[first:]
+    who = ResolvedModel("tiny", "", "", None, None, aligned, "", None, "none", str(model.dtype))
     prompts = [benchmark.prompt(item, item.question, "cot", benchmark.default_shots) for item in items]
+    rendered = [render(prompt, who, tokenizer) for prompt in prompts]
     completions: list[str] = []
     longest = 0
     for start in range(0, n, batch):
-        part = prompts[start : start + batch]
-        ids = [prompt_ids(prompt, tokenizer, chat) for prompt in part]
-        stop = () if chat else part[0].stop
-        for new in _generate(model, tokenizer, ids, stop, benchmark.max_tokens):
+        part = rendered[start : start + batch]
+        for new in _generate(model, tokenizer, [list(one.ids) for one in part], part[0].stop, benchmark.max_tokens):
             text = str(tokenizer.decode(new, skip_special_tokens=True))
             longest = max(longest, len(new))
-            completions.append(min((text.split(end)[0] for end in stop), key=len, default=text))
+            completions.append(min((text.split(end)[0] for end in part[0].stop), key=len, default=text))
     verdicts = [benchmark.score(item, text, "stop") for item, text in zip(items, completions, strict=True)]
     return Evaluation(tuple(verdict.correct for verdict in verdicts), tuple(completions), longest)
 
