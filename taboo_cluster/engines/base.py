@@ -41,8 +41,8 @@ class Step:
     emitted: str
     emitted_rank: int
     """Tokens whose nominal logit is at least the emitted one's, itself included: i+1 when greedy without a tie."""
-    bits: float
-    """log2 P_nom(nominal) - log2 P_nom(emitted), at temperature 1 before masking."""
+    bits: float | None
+    """log2 P_nom(nominal) - log2 P_nom(emitted), at temperature 1 before masking; None where it is not finite."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ Decoding one id drops the space before a word (SentencePiece) and shows half a c
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from transformers import PreTrainedTokenizerBase
@@ -59,6 +61,15 @@ class Pieces:
     def readable(self, token_id: int) -> str:
         """The token's text, with its space; part of a character shows as U+FFFD."""
         return self.spelled(token_id).decode(errors="replace")
+
+    def text(self, token_ids: Iterable[int]) -> str:
+        """What tokens add to the text, white space kept and special tokens left out."""
+        return b"".join(self.spelled(i) for i in token_ids if i not in self.special).decode(errors="replace")
+
+
+def of_word(character: str) -> bool:
+    """Whether a character is a letter, digit or combining mark (Unicode L*, N*, M*)."""
+    return unicodedata.category(character)[0] in "LNM"
 
 
 def read_pieces(tokenizer: PreTrainedTokenizerBase) -> Pieces:

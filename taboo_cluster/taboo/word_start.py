@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import functools
-import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -14,7 +13,7 @@ import torch
 from transformers import PreTrainedTokenizerBase
 
 from taboo_cluster.errors import unknown
-from taboo_cluster.taboo.pieces import Pieces, read_pieces
+from taboo_cluster.taboo.pieces import Pieces, of_word, read_pieces
 
 
 @dataclass(frozen=True)
@@ -82,18 +81,14 @@ def marker(pieces: Pieces) -> list[bool]:
 
 
 def is_word(pieces: Pieces, token_id: int) -> bool:
-    """Whether a token spells at least one letter, digit or combining mark (Unicode L*, N*, M*).
+    """Whether a token spells at least one character of a word (`of_word`: letters, digits, combining marks).
 
     Punctuation and symbols (P*, S*) are both "only punctuation": " ..." and " $" begin no word, " $5" and " (word" do.
     A character cut off by the end of the piece counts where one of those it could become is of a word.
     """
     text = pieces.spelled(token_id)
     whole = text.decode(errors="ignore")
-    return any(_of_word(character) for character in whole) or _may_be_word(text[len(whole.encode()) :])
-
-
-def _of_word(character: str) -> bool:
-    return unicodedata.category(character)[0] in "LNM"
+    return any(of_word(character) for character in whole) or _may_be_word(text[len(whole.encode()) :])
 
 
 @functools.cache
@@ -109,7 +104,7 @@ def _may_be_word(lead: bytes) -> bool:
         return True
     tails = (bytes([b]) for b in range(0x80, 0xC0))
     if missing == 1:
-        return any(_of_word(c) for tail in tails for c in (lead + tail).decode(errors="ignore"))
+        return any(of_word(c) for tail in tails for c in (lead + tail).decode(errors="ignore"))
     return any(_may_be_word(lead + tail) for tail in tails)
 
 
