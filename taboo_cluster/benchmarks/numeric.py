@@ -27,6 +27,9 @@ from taboo_cluster.benchmarks.base import Verdict
 from taboo_cluster.benchmarks.outcome import INVISIBLE, answer_part, verdict
 from taboo_cluster.errors import TrialError
 
+SCORER_VERSION = "numeric-1"
+"""Changes whenever the same completion could be scored differently."""
+
 MAX_DIGITS = 100
 """A number with more digits than this is degenerate output and not read."""
 

@@ -1,0 +1,95 @@
+"""Where a benchmark's rows come from: a local JSONL file, a folder of them, or a data set on the hub."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from taboo_cluster.errors import UserError
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row, with what a message calls it."""
+
+    where: str
+    """File and line, or data set and index."""
+    values: Mapping[str, Any]
+
+    def text(self, column: str) -> str:
+        """A column that must hold text; raises UserError where it is missing, not text or blank."""
+        value = self.values.get(column)
+        if column not in self.values:
+            raise UserError(f"{self.where}: no column {column!r}; it has: {', '.join(map(str, self.values)) or 'none'}")
+        if not isinstance(value, str) or not value.strip():
+            raise UserError(f"{self.where}: {column!r} must hold text, not {value!r}")
+        return value
+
+
+def local_rows(path: str, split: str) -> list[Row]:
+    """Rows of a JSONL file, or of the files `<split>.jsonl` or else `<split>*.jsonl` of a folder, by name.
+
+    Raises:
+        UserError: nothing there, no rows, or a line that is not a JSON object (with its number).
+    """
+    root = Path(path).expanduser()
+    if root.is_dir():
+        exact = root / f"{split}.jsonl"
+        files = [exact] if exact.is_file() else sorted(root.glob(f"{split}*.jsonl"))
+        if not files:
+            found = ", ".join(sorted(file.name for file in root.iterdir())[:8]) or "nothing"
+            raise UserError(f"no {split}.jsonl in {root}; it holds: {found}")
+    elif root.is_file():
+        files = [root]
+    else:
+        raise UserError(f"there is no file or folder {root}")
+    rows = [row for file in files for row in _lines(file)]
+    if not rows:
+        raise UserError(f"{', '.join(map(str, files))} holds no rows")
+    return rows
+
+
+def hub_rows(name: str, subset: str | None, split: str, revision: str | None) -> list[Row]:
+    """Rows of a data set on the Hugging Face hub, or of its local cache where the hub cannot be reached.
+
+    Raises:
+        UserError: the data set, subset, split or revision is not there, or has no rows.
+    """
+    from datasets import load_dataset
+    from datasets.exceptions import DatasetNotFoundError
+
+    label = f"data set {name}" + (f" ({subset})" if subset else "")
+    try:
+        data = load_dataset(name, subset, split=split, revision=revision)
+    except DatasetNotFoundError as error:
+        raise UserError(f"{label} is not on the hub; for a local file set `path`") from error
+    except (ConnectionError, OSError) as error:
+        raise UserError(f"{label} is not in the local cache and the hub cannot be reached; set `path`") from error
+    except ValueError as error:  # an unknown subset or split, with a list of the known ones
+        raise UserError(f"{label}: {' '.join(str(error).split())}") from error
+    if not len(data):
+        raise UserError(f"{label} has no rows in split {split}")
+    return [Row(f"{label}, {split} row {index}", values) for index, values in enumerate(data)]
+
+
+def _lines(file: Path) -> Sequence[Row]:
+    try:
+        lines = file.read_text(encoding="utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{file} is not UTF-8 text (byte {error.start})") from error
+    except OSError as error:
+        raise UserError(f"{file} cannot be read: {error.strerror}") from error
+    return [_parsed(line, f"{file} line {number}") for number, line in enumerate(lines, 1) if line.strip()]
+
+
+def _parsed(line: str, where: str) -> Row:
+    try:
+        values = json.loads(line)
+    except ValueError as error:
+        raise UserError(f"{where} is not JSON: {error}") from error
+    if not isinstance(values, dict):
+        raise UserError(f"{where} is not a JSON object but {type(values).__name__}")
+    return Row(where, values)
