@@ -18,6 +18,7 @@ import duckdb
 import pyarrow as pa
 import yaml
 
+from taboo_cluster.checkout import ROOT
 from taboo_cluster.compose import drift, to_dict
 from taboo_cluster.config import RunConfig
 from taboo_cluster.errors import UserError
@@ -29,9 +30,6 @@ from taboo_cluster.rows import now
 
 CONFIG = "config.yaml"
 NONCE = "nonce"
-ROOT = Path(__file__).resolve().parents[1]
-"""The checkout, or where the package is installed."""
-
 PACKAGES = ("ray", "torch", "transformers", "tokenizers", "datasets", "duckdb", "pyarrow", "bitsandbytes")
 """Versions recorded with each launch, beside Python's, vLLM's and this project's."""
 

@@ -78,14 +78,15 @@ def trial_columns(trial: Trial, benchmark: Benchmark) -> Row:
 def output_columns(generation: Generation, record_steps: bool) -> Row:
     """The columns of `OUTPUT`, dose in bits; `text_sanitised` is left to the writer, which replaces the characters."""
     n = len(generation.steps)
-    bits = math.fsum(step.bits for step in generation.steps)
+    costs = [step.bits for step in generation.steps if step.bits is not None]
+    bits = math.fsum(costs) if len(costs) == n else None  # one unknown cost makes the trial's dose unknown
     return {
         "completion": generation.text,
         "completion_tokens": len(generation.token_ids),
         "finish_reason": generation.finish_reason,
         "interventions": n,
         "surprisal_total": bits,
-        "surprisal_mean": bits / n if n else None,
+        "surprisal_mean": bits / n if n and bits is not None else None,
         "entropy_mean": generation.entropy_mean,
         "skipped_steps": generation.skipped_steps,
         "tie_steps": generation.tie_steps,

@@ -95,7 +95,7 @@ class BlockResult:
                 reused=int(not made and error_type is None),
                 tokens=spent.get("completion_tokens", 0),
                 interventions=spent.get("interventions", 0),
-                bits=spent.get("surprisal_total", 0.0),
+                bits=spent.get("surprisal_total") or 0.0,
             )
         )
 
@@ -147,10 +147,19 @@ class TrialRunner:
         template = template_hash(engine.tokenizer) if model.aligned else None
         self._made_by = [ID_SCHEME, model.key, tokenizer, template, info.name, info.version, dict(info.settings)]
         self._stopped = threading.Event()
+        self._in_hand: dict[int, BlockResult] = {}
 
     def stop(self) -> None:
         """Make a `run` in another thread end soon: what is finished is written, the rest dropped."""
         self._stopped.set()
+
+    def in_hand(self) -> Counts:
+        """What is recorded so far of the blocks that are not finished; may be asked from any thread."""
+        counts = Counts()
+        for result in list(self._in_hand.values()):
+            for part in list(result.counts.values()):
+                counts.add(part)
+        return counts
 
     def run(self, trials: Sequence[Trial]) -> BlockResult:
         """Record every trial that is not recorded yet, in the order the engine finishes them.
@@ -160,11 +169,13 @@ class TrialRunner:
         """
         begin = time.monotonic()
         result = BlockResult()
+        self._in_hand[id(result)] = result
         try:
             for row, made in self._rows(trials):
                 self._writer.add(row)
                 result.count(row, made)
         finally:
+            del self._in_hand[id(result)]
             self._writer.flush()
         result.interrupted = self._stopped.is_set()
         result.seconds = time.monotonic() - begin
@@ -174,6 +185,8 @@ class TrialRunner:
         """Rows as they are finished, each with whether an output was made for it."""
         waiting: dict[str, list[_Ready]] = {}
         for trial in trials:
+            if self._stopped.is_set():
+                return
             row = self._constant | trial_columns(trial, self._benchmarks[trial.benchmark])
             if (row["trial_id"], trial.attempt) in self._recorded:
                 continue

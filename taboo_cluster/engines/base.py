@@ -135,6 +135,8 @@ class EngineEntry:
     """Frozen dataclass of the engine's own settings, each with a default: `engine.NAME=...` on the command line."""
     build: Callable[[ResolvedModel, Any, Hardware], Engine]
     """(model, options, hardware) -> loaded engine. Raises UserError for a model that cannot be loaded as asked."""
+    uses_gpu: bool = True
+    """False where a GPU would be of no use to it."""
 
 
 ENGINES: Registry[EngineEntry] = Registry("engine", "taboo_cluster.engines")

@@ -12,6 +12,7 @@ import string
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import log2
 from pathlib import Path
 
@@ -107,6 +108,7 @@ class ScriptedEngine:
         self.info = EngineInfo("scripted", VERSION, {"said": stable_hash(self._script.lines, said)}, masks=False)
         self._pieces = {i: piece for piece, i in self.tokenizer.get_vocab().items()}
         self._word_starts = {i for i, piece in self._pieces.items() if len(piece) > 1 and piece[0] == SPACE}
+        self._encode = lru_cache(4096)(self._encode_once)
         self._answered = 0
 
     def generate(self, requests: Iterable[Request]) -> Iterator[Completion]:
@@ -158,7 +160,7 @@ class ScriptedEngine:
     def _say(self, line: str, request: Request) -> Generation:
         """The line as if it had been decoded: at rank i each word costs log2(i + 1) bits."""
         cut = min((at for at in (line.find(stop) for stop in request.stop if stop) if at >= 0), default=len(line))
-        ids = self.tokenizer(line[:cut], add_special_tokens=False)["input_ids"]
+        ids = self._encode(line[:cut])
         stopped = len(ids) < request.max_tokens
         ids = [*ids, self.tokenizer.eos_token_id] if stopped and cut == len(line) else ids[: request.max_tokens]
         return Generation(
@@ -167,6 +169,10 @@ class ScriptedEngine:
             finish_reason="stop" if stopped else "length",
             steps=tuple(self._steps(ids, request.taboo.rank)) if request.taboo.rank else (),
         )
+
+    def _encode_once(self, text: str) -> list[int]:
+        ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        return ids
 
     def _steps(self, ids: list[int], rank: int) -> Iterator[Step]:
         for position, emitted in enumerate(ids):
@@ -214,4 +220,4 @@ def build(model: ResolvedModel, options: ScriptedOptions, hardware: Hardware) ->
     return ScriptedEngine(options)
 
 
-ENGINES.register("scripted")(EngineEntry(options=ScriptedOptions, build=build))
+ENGINES.register("scripted")(EngineEntry(options=ScriptedOptions, build=build, uses_gpu=False))
