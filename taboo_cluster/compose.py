@@ -45,7 +45,7 @@ def from_dict(data: Mapping[str, Any]) -> RunConfig:
 
     Options of the engine and of the run's benchmarks are completed with their defaults.
     """
-    _import_plugins(data.get("plugins") or [])
+    import_plugins(data.get("plugins") or [])
     models = [_model(model) for model in data.get("models") or []]
     config = build(RunConfig, {"benchmark": {}, **data, "models": models})
     benchmark = {
@@ -75,6 +75,15 @@ def engine_options(config: RunConfig) -> tuple[EngineEntry, Any]:
     return entry, build(entry.options, given, "engine")
 
 
+def import_plugins(names: Iterable[str]) -> None:
+    """Import the modules that may register benchmarks, engines ...; raises UserError for one that fails."""
+    for name in [names] if isinstance(names, str) else names:
+        try:
+            importlib.import_module(name)
+        except Exception as error:  # a plugin may raise anything while it is imported
+            raise UserError(f"plugin {name!r} cannot be imported: {type(error).__name__}: {error}") from error
+
+
 # --- reading ---
 
 
@@ -102,14 +111,6 @@ def _model(data: Any) -> ModelConfig:
         return data
     label = data.get("name") if isinstance(data, Mapping) else None
     return build(ModelConfig, data, f"models.{label}" if label else "models")
-
-
-def _import_plugins(names: Iterable[str]) -> None:
-    for name in [names] if isinstance(names, str) else names:
-        try:
-            importlib.import_module(name)
-        except Exception as error:  # a plugin may raise anything while it is imported
-            raise UserError(f"plugin {name!r} cannot be imported: {type(error).__name__}: {error}") from error
 
 
 def _benchmark_options(config: RunConfig, name: str) -> dict[str, Any]:

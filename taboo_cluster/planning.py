@@ -30,6 +30,8 @@ BANDWIDTH, FLOPS = 1e12, 1e14
 """Of one GPU: bytes read per second while decoding, operations per second while reading prompts."""
 NF4_TRAFFIC = 4.5
 """Bytes moved per weight and step: unpacked to 16 bits, written and read again."""
+START, DISK = 60.0, 1e9
+"""Seconds to start an engine on a GPU, and bytes of 16-bit weights read per second before it starts."""
 CPU_FLOPS = 5e10
 """Of one engine on CPU cores."""
 SAMPLE = 20
@@ -37,7 +39,8 @@ SAMPLE = 20
 
 ASSUMPTIONS = (
     f"{CHARS_PER_TOKEN} characters per prompt token, completions of a third of max_tokens; a GPU that moves "
-    f"{BANDWIDTH / 1e12:g} TB/s and computes {FLOPS / 1e12:g} TFLOP/s, a CPU engine {CPU_FLOPS / 1e9:g} GFLOP/s"
+    f"{BANDWIDTH / 1e12:g} TB/s and computes {FLOPS / 1e12:g} TFLOP/s, weights read at "
+    f"{DISK / 1e9:g} GB/s, {START:g} s to start; a CPU engine of {CPU_FLOPS / 1e9:g} GFLOP/s"
 )
 
 
@@ -55,13 +58,20 @@ class ModelPlan:
     """Of the trials left."""
     completion_tokens: int
     memory: Memory
-    hours: float
-    """Hours of one engine for the trials left."""
+    load_s: float
+    """Seconds until the engine is up."""
+    work_s: float
+    """Seconds of one engine for the trials left."""
 
     @property
     def left(self) -> int:
         """Trials to be made."""
         return self.trials - self.recorded
+
+    @property
+    def hours(self) -> float:
+        """Hours of one engine from start to end; 0 where nothing is left."""
+        return (self.load_s + self.work_s) / 3600 if self.left else 0.0
 
 
 @dataclass(frozen=True)
@@ -75,6 +85,11 @@ class Plan:
     """None where no GPU is named or seen."""
     notes: tuple[str, ...]
     """What had to be assumed."""
+
+    @property
+    def refused(self) -> list[str]:
+        """A line for each model that fits on none of the GPUs."""
+        return list(self.packing.refused.values()) if self.packing else []
 
     @property
     def engine_hours(self) -> float:
@@ -94,7 +109,8 @@ class Plan:
             copies[placement.model] = copies.get(placement.model, 0) + 1
         busy: dict[int, dict[int, float]] = {}
         for placement in self.packing.placements:
-            share = self.models[placement.model].hours / copies[placement.model]
+            model = self.models[placement.model]
+            share = (model.load_s + model.work_s / copies[placement.model]) / 3600 if model.left else 0.0
             wave = busy.setdefault(placement.wave, {})
             for gpu in placement.gpus:
                 wave[gpu] = wave.get(gpu, 0.0) + share
@@ -135,7 +151,7 @@ def plan(config: RunConfig, gpus: Sequence[Gpu]) -> Plan:
         memory = _memory(config, model, shape, questions)
         planned = _plan_model(config, model, by_model[index], questions, memory, shape, bool(gpus), bool(earlier))
         models.append(planned)
-        demands.append(Demand(model.name, memory, shape.heads, _sequences(config), planned.hours * 3600))
+        demands.append(Demand(model.name, memory, shape.heads, _sequences(config), planned.work_s))
     counts = {name: min(known.count, config.limit or known.count) for name, known in questions.items()}
     return Plan(tuple(models), counts, pack(demands, gpus) if gpus else None, tuple(notes))
 
@@ -176,7 +192,8 @@ def _plan_model(
     share = (total - settled) / total
     prompt = share * sum(counts[cell.benchmark] * questions[cell.benchmark].prompt_tokens for cell in own)
     completion = share * sum(counts[cell.benchmark] * questions[cell.benchmark].completion_tokens for cell in own)
-    seconds = _seconds(shape, model, memory, prompt, completion, _sequences(config) if on_gpu else None)
+    work_s = _seconds(shape, model, memory, prompt, completion, _sequences(config) if on_gpu else None)
+    load_s = START + 2 * sum(parameters(shape)) / DISK if on_gpu else 0.0
     return ModelPlan(
         model.name,
         model.quantization,
@@ -186,7 +203,8 @@ def _plan_model(
         int(prompt),
         int(completion),
         memory,
-        seconds / 3600,
+        load_s,
+        work_s,
     )
 
 

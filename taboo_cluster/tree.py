@@ -24,14 +24,14 @@ CONF = Path(__file__).resolve().parents[1] / "conf"
 """The shipped tree: beside the package, in a checkout as when installed."""
 
 
-def group_options(group: str, config_dir: str | None = None) -> list[str]:
-    """Names of the files of a group (sweep, models, cluster, engine), the user's own tree included."""
+def group_files(group: str, config_dir: str | None = None) -> dict[str, Path]:
+    """The files of a group (sweep, models, cluster, engine) by name, the user's own tree included."""
     found = {
-        path.relative_to(root / group).with_suffix("").as_posix()
+        path.relative_to(root / group).with_suffix("").as_posix(): path
         for root in _roots(config_dir)
         for path in (root / group).rglob("*.yaml")
     }
-    return sorted(found)
+    return dict(sorted(found.items()))
 
 
 def compose_tree(overrides: Sequence[str], config_dir: str | None = None) -> dict[str, Any]:
@@ -80,14 +80,14 @@ def _read(overrides: Sequence[str], config_dir: str | None) -> _Asked:
             asked.hydra.append(f"cluster={_choice('cluster', override.value(), config_dir)}")
         elif override.key_or_group == "engine" and isinstance(override.value(), str):
             name = override.value()
-            own = name in group_options("engine", config_dir)
+            own = name in group_files("engine", config_dir)
             asked.hydra.append(f"+engine={name}" if own else f"++engine.name='{name}'")
         elif override.key_or_group == "benchmark" and isinstance(override.value(), str):
             raise UserError(f"benchmark holds options by benchmark; to choose one: benchmarks=[{override.value()}]")
         else:  # "++" sets a key whether it is in the tree or not; whether it is a known one is checked later
             asked.hydra.append("++" + text.lstrip("+"))
     if not asked.sweep:
-        raise UserError(f"no sweep given: add +sweep=NAME. Known: {', '.join(group_options('sweep', config_dir))}")
+        raise UserError(f"no sweep given: add +sweep=NAME. Known: {', '.join(group_files('sweep', config_dir))}")
     return asked
 
 
@@ -121,7 +121,7 @@ def _read_models(value: Any, asked: _Asked, config_dir: str | None) -> None:
 
 
 def _model_set(name: Any, config_dir: str | None) -> str:
-    known = group_options("models", config_dir)
+    known = group_files("models", config_dir)
     if isinstance(name, str) and name not in known and "/" in name:
         key = "path" if Path(name).expanduser().is_dir() or name[0] in "/.~" else "name"
         raise UserError(f"unknown model set {name!r}: a model by itself is written 'models=[{{{key}: {name}}}]'")
@@ -129,7 +129,7 @@ def _model_set(name: Any, config_dir: str | None) -> str:
 
 
 def _choice(group: str, name: Any, config_dir: str | None) -> str:
-    known = group_options(group, config_dir)
+    known = group_files(group, config_dir)
     if str(name) not in known:
         raise unknown({"models": "model set"}.get(group, group), str(name), known)
     return str(name)

@@ -1,0 +1,80 @@
+"""Show how far a run is: from disk, also while it goes on elsewhere; Ray is not needed.
+
+A run that says it is running but has given no sign of life for a while is shown as `lost`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from taboo_cluster.display import print_table
+
+LOST_AFTER = timedelta(seconds=60)
+"""Without a heartbeat for this long a run is lost."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """One run directory."""
+    parser.add_argument("dir", metavar="DIR", help="the run")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print state, totals, and what is recorded of each model."""
+    from taboo_cluster.analysis.database import open_runs
+
+    beat = last_heartbeat(arguments.dir)
+    with open_runs([arguments.dir]) as connection:
+        rows = connection.execute(BY_MODEL).fetchall()
+    print(f"{arguments.dir}: {summary(beat, datetime.now(UTC))}")
+    if rows:
+        print_table(["model", "benchmark", "recorded", "failed", "tokens", "last record"], rows)
+    return 0
+
+
+BY_MODEL = """
+    SELECT model, benchmark, count(*), count(error_type), sum(completion_tokens),
+           strftime(max(started_at) AT TIME ZONE 'UTC', '%Y-%m-%d %H:%M:%S UTC')
+    FROM records GROUP BY ALL ORDER BY ALL
+"""
+
+
+def last_heartbeat(run_dir: str) -> Mapping[str, Any] | None:
+    """The latest row of the table `heartbeat`; None where there is none."""
+    import duckdb
+
+    from taboo_cluster.records.reader import read_parts
+    from taboo_cluster.records.schema import TABLES
+    from taboo_cluster.records.storage import Store
+
+    query = "SELECT * EXCLUDE (filename) FROM parts ORDER BY at DESC LIMIT 1"
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        table = read_parts(
+            connection,
+            [Store.open(run_dir)],
+            "tables/heartbeat",
+            TABLES["heartbeat"],
+            lambda: connection.sql(query).to_arrow_table(),
+        )
+    rows = table.to_pylist()
+    return rows[0] if rows else None
+
+
+def state(beat: Mapping[str, Any] | None, now: datetime) -> str:
+    """What the run is at `now`: its last word, or `lost` where that was `running` too long ago."""
+    if beat is None:
+        return "no heartbeat"
+    return "lost" if beat["state"] == "running" and now - beat["at"] > LOST_AFTER else str(beat["state"])
+
+
+def summary(beat: Mapping[str, Any] | None, now: datetime) -> str:
+    """One line on the whole run."""
+    if beat is None:
+        return state(beat, now)
+    ago = max(0, int((now - beat["at"]).total_seconds()))
+    counts = " / ".join("n/a" if beat[key] is None else f"{beat[key]:,}" for key in ("done", "total"))
+    failed = "n/a" if beat["failed"] is None else f"{beat['failed']:,}"
+    return f"{state(beat, now)}, {counts} trials recorded, {failed} of them failed (as of {ago:,} s ago)"
