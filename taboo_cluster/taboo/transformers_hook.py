@@ -35,7 +35,7 @@ class _Settled:
     tied: torch.Tensor
 
 
-class TabooLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
+class TabooLogitsProcessor(LogitsProcessor):
     """Masks the top logits of each row where its intervention fires, and logs what was emitted in their place.
 
     One object serves one call of `generate`, without beams or assisted decoding. It works on the raw logits, so it
@@ -96,10 +96,11 @@ class TabooLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
             self._settle(output[:, -1])
         found: list[list[Detour]] = [[] for _ in output]
         for step in self._settled:
-            columns = (step.row, step.nominal, step.nominal_logit, step.emitted, step.emitted_logit)
-            columns += (step.emitted_rank, step.tied)
-            for row, nominal, best, emitted, logit, rank, tied in zip(*(c.tolist() for c in columns), strict=True):
-                found[row].append(Detour(step.position, nominal, emitted, rank, injected_bits(best, logit), tied))
+            rows, nominal, emitted = step.row.tolist(), step.nominal.tolist(), step.emitted.tolist()
+            bits = map(injected_bits, step.nominal_logit.tolist(), step.emitted_logit.tolist())
+            about = zip(nominal, emitted, step.emitted_rank.tolist(), bits, step.tied.tolist(), strict=True)
+            for row, detour in zip(rows, about, strict=True):
+                found[row].append(Detour(step.position, *detour))
         return found
 
     def skipped(self) -> list[list[int]]:
