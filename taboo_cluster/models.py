@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from taboo_cluster.config import ModelConfig, Shape
 from taboo_cluster.errors import UserError, unknown
 from taboo_cluster.hashing import stable_hash
+from taboo_cluster.hub import snapshot
 from taboo_cluster.trial import ResolvedModel
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def resolve(model: ModelConfig) -> ResolvedModel:
     if reserved := {"tokenize", "add_generation_prompt", "conversation"} & set(model.chat_template_kwargs):
         raise UserError(f"{model.name}: chat_template_kwargs cannot set {', '.join(sorted(reserved))}")
     if model.path is None:
-        source, revision = model.name, _hub_commit(model.name, model.revision)
+        source, revision = model.name, snapshot("model", model.name, model.revision, ["config.json"]).name
     else:
         folder = local_folder(model.path)
         source, revision = str(folder), _folder_revision(folder, model.name)
@@ -162,38 +163,6 @@ def _load_config(path: Path) -> PretrainedConfig:
     except Exception as error:  # unknown model_type, not JSON, not a folder ...
         raise UserError(f"the model config in {path} cannot be read: {_line(error)}") from error
     return config
-
-
-def _hub_commit(name: str, revision: str | None) -> str:
-    """The commit `revision` (null: the default branch) stands for, from the hub or, without it, from its cache."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import (
-        GatedRepoError,
-        HFValidationError,
-        LocalEntryNotFoundError,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
-
-    asked = f"{name} (revision {revision})" if revision else name
-    try:
-        return Path(snapshot_download(name, revision=revision, allow_patterns=["config.json"])).name
-    except HFValidationError as error:
-        raise UserError(f"{name!r} is no name on the hub; for a local folder set `path`") from error
-    except GatedRepoError as error:
-        raise UserError(f"{asked} is gated: accept its terms on the hub and log in (`hf auth login`)") from error
-    except RevisionNotFoundError as error:
-        raise UserError(f"{name} has no revision {revision!r} on the hub") from error
-    except RepositoryNotFoundError as error:
-        raise UserError(
-            f"there is no model {name!r} on the hub, or it is private; for a local folder set `path`"
-        ) from error
-    except LocalEntryNotFoundError as error:
-        raise UserError(
-            f"{asked} is not in the local cache and the hub cannot be reached; download it first or set `path`"
-        ) from error
-    except Exception as error:  # whatever the network does
-        raise UserError(f"{asked} cannot be resolved on the hub: {_line(error)}") from error
 
 
 def _folder_revision(folder: Path, name: str) -> str:

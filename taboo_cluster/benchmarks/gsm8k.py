@@ -15,6 +15,7 @@ from taboo_cluster.errors import UserError
 from taboo_cluster.trial import Item
 
 DATASET, SUBSET = "openai/gsm8k", "main"
+FILES = ("README.md", "main/*")
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def build(options: Options) -> WordProblems:
 
     def load() -> list[Item]:
         if options.path is None:
-            rows = hub_rows(DATASET, SUBSET, options.split, options.revision)
+            rows = hub_rows(DATASET, SUBSET, options.split, options.revision, FILES)
         else:
             rows = local_rows(options.path, options.split)
         return unique((_item(row, options.split) for row in rows), options.path or DATASET)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from taboo_cluster.errors import UserError
+from taboo_cluster.hub import snapshot
 
 
 @dataclass(frozen=True)
@@ -52,24 +53,30 @@ def local_rows(path: str, split: str) -> list[Row]:
     return rows
 
 
-def hub_rows(name: str, subset: str | None, split: str, revision: str | None) -> list[Row]:
+def hub_rows(name: str, subset: str, split: str, revision: str | None, files: Sequence[str]) -> list[Row]:
     """Rows of a data set on the Hugging Face hub, or of its local cache where the hub cannot be reached.
+
+    The commit is fetched first and read as a folder: by name, `datasets` without a network takes whichever revision
+    was prepared last, whatever was asked for.
+
+    Args:
+        name: of the data set, `owner/name`.
+        subset: its configuration.
+        split: one of its splits.
+        revision: branch, tag or commit; None is the default branch.
+        files: patterns of the files that hold the subset, its card (README.md) included.
 
     Raises:
         UserError: the data set, subset, split or revision is not there, or has no rows.
     """
     from datasets import load_dataset
-    from datasets.exceptions import DatasetNotFoundError
 
-    label = f"data set {name}" + (f" ({subset})" if subset else "")
+    folder = snapshot("dataset", name, revision, files)
+    label = f"data set {name} ({subset})"
     try:
-        data = load_dataset(name, subset, split=split, revision=revision)
-    except DatasetNotFoundError as error:
-        raise UserError(f"{label} is not on the hub; for a local file set `path`") from error
-    except (ConnectionError, OSError) as error:
-        raise UserError(f"{label} is not in the local cache and the hub cannot be reached; set `path`") from error
-    except ValueError as error:  # an unknown subset or split, with a list of the known ones
-        raise UserError(f"{label}: {' '.join(str(error).split())}") from error
+        data = load_dataset(str(folder), subset, split=split)
+    except Exception as error:  # an unknown subset or split (with a list of the known ones), a damaged file
+        raise UserError(f"{label}: {' '.join(str(error).split())[:300]}") from error
     if not len(data):
         raise UserError(f"{label} has no rows in split {split}")
     return [Row(f"{label}, {split} row {index}", values) for index, values in enumerate(data)]

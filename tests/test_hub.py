@@ -1,0 +1,228 @@
+"""Hub names end to end, against a server on the loopback interface that speaks as much of the hub as loading needs.
+
+Each case runs in a process of its own: the hub's clients read HF_ENDPOINT and HF_HOME once, when they are imported.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pytest
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
+
+COMMIT, OLD_COMMIT = "a" * 40, "b" * 40
+MODEL, DATASET = "models/tiny/llama", "datasets/openai/gsm8k"
+QUESTION = "Ann has 2 pens and buys 3. How many pens has she?"
+
+
+@dataclass
+class Hub:
+    """Repositories by kind and name, each a set of files by revision."""
+
+    repos: dict[str, dict[str, dict[str, bytes]]]
+    requests: list[str] = field(default_factory=list)
+    url: str = ""
+
+    def files(self, repo: str, revision: str) -> tuple[str, dict[str, bytes]] | None:
+        commit = {"main": COMMIT, "v1": OLD_COMMIT}.get(revision, revision)
+        files = self.repos[repo].get(commit)
+        return (commit, files) if files is not None else None
+
+
+def handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def do_HEAD(self) -> None:
+            self.answer()
+
+        def do_GET(self) -> None:
+            self.answer()
+
+        def do_POST(self) -> None:
+            self.answer()
+
+        def send(self, status: int, body: bytes, **headers: str) -> None:
+            self.send_response(status)
+            for name, value in {"Content-Length": str(len(body)), **headers}.items():
+                self.send_header(name.replace("_", "-"), value)
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(body)
+
+        def answer(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            path = unquote(urlsplit(self.path).path).strip("/")
+            hub.requests.append(f"{self.command} {path}")
+            api = path.startswith("api/")
+            path = path.removeprefix("api/")
+            if not path.startswith(("models/", "datasets/")):
+                path = f"models/{path}"
+            repo, rest = "/".join(path.split("/")[:3]), path.split("/")[3:]
+            if repo not in hub.repos:
+                return self.send(404, b"{}", X_Error_Code="RepoNotFound")
+            found = hub.files(repo, rest[1] if len(rest) > 1 else "main")
+            if found is None:
+                return self.send(404, b"{}", X_Error_Code="RevisionNotFound")
+            commit, files = found
+            if not api:
+                return self.file(files.get("/".join(rest[2:])), commit)
+            kind, inside = (rest[0] if rest else "revision"), "/".join(rest[2:])
+            if kind == "paths-info":
+                posted = body.decode()
+                wanted = json.loads(posted)["paths"] if posted.startswith("{") else parse_qs(posted).get("paths", [])
+                return self.json([entry(name, files[name]) for name in wanted if name in files])
+            if kind == "tree":
+                return self.json([entry(name, data) for name, data in files.items() if name.startswith(inside)])
+            siblings = [{"rfilename": name} for name in files]
+            return self.json({"id": repo.split("/", 1)[1], "sha": commit, "siblings": siblings, "tags": []})
+
+        def json(self, value: object) -> None:
+            self.send(200, json.dumps(value).encode(), Content_Type="application/json")
+
+        def file(self, data: bytes | None, commit: str) -> None:
+            if data is None:
+                return self.send(404, b"", X_Error_Code="EntryNotFound")
+            etag = hashlib.sha1(data).hexdigest()
+            self.send(200, data, X_Repo_Commit=commit, ETag=f'"{etag}"', Accept_Ranges="none")
+
+    def entry(name: str, data: bytes) -> dict[str, object]:
+        return {"type": "file", "path": name, "size": len(data), "oid": hashlib.sha1(data).hexdigest()}
+
+    return Handler
+
+
+def row(question: str, answer: str) -> str:
+    return json.dumps({"question": question, "answer": answer}) + "\n"
+
+
+def tiny_model() -> dict[str, bytes]:
+    """Config and word-level tokenizer of a Llama."""
+    words = Tokenizer(WordLevel({"<unk>": 0, "x": 1}, unk_token="<unk>"))
+    words.pre_tokenizer = Whitespace()
+    config = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 2}
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "unk_token": "<unk>"}
+    return {
+        "config.json": json.dumps(config).encode(),
+        "tokenizer.json": words.to_str().encode(),
+        "tokenizer_config.json": json.dumps(settings).encode(),
+    }
+
+
+@pytest.fixture(scope="module")
+def hub() -> Iterator[Hub]:
+    files = tiny_model()
+    card = b"---\nconfigs:\n- config_name: main\n  data_files:\n  - split: test\n    path: main/test.jsonl\n---\n"
+    new = row(QUESTION, "2 + 3 = 5\n#### 5") + row("And 1 + 1?", "#### 2")
+    old = row(QUESTION, "2 + 3 = 5\n#### 5")
+    hub = Hub(
+        {
+            MODEL: {COMMIT: files, OLD_COMMIT: files},
+            DATASET: {
+                COMMIT: {"README.md": card, "main/test.jsonl": new.encode()},
+                OLD_COMMIT: {"README.md": card, "main/test.jsonl": old.encode()},
+            },
+        }
+    )
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler(hub))
+    hub.url = f"http://127.0.0.1:{server.server_port}"
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield hub
+    server.shutdown()
+
+
+def run(home: Path, *calls: str, **environment: str) -> list[Any]:
+    """Results of `calls` in a fresh process; a UserError is its message."""
+    program = f"""
+import json, sys
+from taboo_cluster.benchmarks.base import BENCHMARKS
+from taboo_cluster.config import ModelConfig
+from taboo_cluster.errors import UserError
+from taboo_cluster.models import load_tokenizer, resolve
+
+def model(name="tiny/llama", **settings):
+    return resolve(ModelConfig(name=name, **settings))
+
+def tokens():
+    return load_tokenizer(model())("x y").input_ids
+
+def items(**options):
+    entry = BENCHMARKS.get("gsm8k")
+    return sorted([item.question, item.gold] for item in entry.build(entry.options(**options)).items())
+
+def result(call):
+    try:
+        return call()
+    except UserError as error:
+        return str(error)
+
+print(json.dumps([{", ".join(f"result(lambda: {call})" for call in calls)}]))
+"""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**clean, "HF_HOME": str(home), **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    found: list[Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def test_a_model_name_is_resolved_to_a_commit_and_again_from_the_cache(hub: Hub, tmp_path: Path) -> None:
+    calls = ("vars(model())", "tokens()")
+    online = run(tmp_path, *calls, HF_ENDPOINT=hub.url)
+    assert (online[0]["revision"], online[0]["source"], online[0]["is_local"]) == (COMMIT, "tiny/llama", False)
+    assert online[1] == [1, 0]
+    asked = len(hub.requests)
+    assert run(tmp_path, *calls, HF_HUB_OFFLINE="1", HF_ENDPOINT=hub.url) == online
+    assert len(hub.requests) == asked
+
+
+def test_revisions_and_what_is_not_on_the_hub(hub: Hub, tmp_path: Path) -> None:
+    tag, typo, no_revision, no_name = run(
+        tmp_path,
+        "model(revision='v1').revision",
+        "model('tiny/lama')",
+        "model(revision='v9')",
+        "model('a/b/c')",
+        HF_ENDPOINT=hub.url,
+    )
+    assert tag == OLD_COMMIT
+    assert "no model 'tiny/lama' on the hub" in typo
+    assert "tiny/llama has no revision 'v9'" in no_revision
+    assert "'a/b/c' is no name of a model on the hub" in no_name
+    assert not any("\n" in message for message in (typo, no_revision, no_name))
+
+
+def test_gsm8k_loads_from_the_hub_and_again_from_the_cache(hub: Hub, tmp_path: Path) -> None:
+    both = sorted([[QUESTION, "5"], ["And 1 + 1?", "2"]])
+    found, old, no_split = run(tmp_path, "items()", "items(revision='v1')", "items(split='tset')", HF_ENDPOINT=hub.url)
+    assert found == both
+    assert old == [[QUESTION, "5"]]
+    assert "tset" in no_split
+    assert "test" in no_split
+    assert "\n" not in no_split
+    assert run(tmp_path, "items()", "items(revision='v1')", HF_HUB_OFFLINE="1") == [both, old]
+
+
+def test_nothing_in_the_cache_and_no_network_is_one_clear_line(tmp_path: Path) -> None:
+    for message in run(tmp_path, "model()", "items()", HF_HUB_OFFLINE="1"):
+        assert "not in the local cache" in message
+        assert "\n" not in message
