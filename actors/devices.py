@@ -55,3 +55,13 @@ def find(visible: str, text: str) -> Device:
     if len(found) != 1:
         raise UserError(f"CUDA_VISIBLE_DEVICES names {visible!r}, which is not one of this machine's GPUs")
     return found[0]
+
+
+def memory() -> list[int]:
+    """Bytes of each GPU of this machine, in nvidia-smi's order; raises UserError where it cannot be run."""
+    query = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
+    try:
+        found = subprocess.run(query, capture_output=True, text=True, check=True, timeout=60)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise UserError(f"Ray reports GPUs but nvidia-smi cannot be run: {error}") from error
+    return [int(line) * 1024**2 for line in found.stdout.split()]

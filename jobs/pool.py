@@ -125,9 +125,14 @@ class Pool:
                 counts.add(worker.in_hand)
         return counts
 
-    def engines(self) -> int:
-        """Engines that are loaded."""
-        return sum(worker.report is not None for worker in self._workers)
+    def state(self, work: ModelWork) -> str:
+        """A word for where a model is: waiting, loading, running, done or failed."""
+        if work.problem is not None:
+            return "failed"
+        if not work.tally.missing:
+            return "done"
+        workers = self._of(work)
+        return "running" if any(worker.report for worker in workers) else "loading" if workers else "waiting"
 
     # --- starting and ending actors ---
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from actors.model import Ref
+from taboo_cluster.benchmarks.base import Benchmark
 from taboo_cluster.config import RunConfig
 from taboo_cluster.pending import Pending, Tally, pending, tally
 from taboo_cluster.records.reader import recorded
@@ -29,6 +30,7 @@ class ModelWork:
     Attributes:
         model: the model.
         index: its place in the config.
+        benchmarks: by name.
         total: trials of the sweep.
         problem: why the model was given up; None while it goes well.
     """
@@ -39,11 +41,13 @@ class ModelWork:
         index: int,
         model: ResolvedModel,
         cells: Sequence[Cell],
+        benchmarks: Mapping[str, Benchmark],
         items: Mapping[str, Sequence[Item]],
         run_dir: str,
         stale: frozenset[str] = frozenset(),
     ) -> None:
         self.index = index
+        self.benchmarks = benchmarks
         self.model = model
         self.problem: str | None = None
         self.errors: Counter[str] = Counter()
@@ -148,6 +152,10 @@ class ModelWork:
             return "in an earlier launch"
         kind, count = self.errors.most_common(1)[0]
         return f"{kind} ({count}): {self.examples[kind]}"
+
+    def recount(self) -> None:
+        """Count again what is on disk."""
+        self._begin_round()
 
     def first_missing(self) -> Trial | None:
         """The first trial, in the order of the sweep, that has no record or is to be redone."""

@@ -140,7 +140,7 @@ def check_drift(
 
 def version_drift(old: Mapping[str, Any], new: Mapping[str, Any], engine: str) -> list[str]:
     """Versions that can change what is generated or how it is scored, as "name: old -> new"."""
-    names = [name for name in new if name in DECIDING.get(engine, ()) or name.startswith("scorer ")]
+    names = [name for name in new if name in DECIDING.get(engine, ()) or name.startswith(("scorer ", "weights "))]
     return [f"{name}: {old[name]} -> {new[name]}" for name in names if name in old and old[name] != new[name]]
 
 

@@ -1,0 +1,136 @@
+"""Ray started or joined, and what its machines have."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from actors import devices
+from jobs.pool import Need
+from taboo_cluster.checkout import ROOT
+from taboo_cluster.config import ClusterConfig, RunConfig
+from taboo_cluster.engines.base import Hardware
+from taboo_cluster.errors import UserError
+from taboo_cluster.placement import GIB, Gpu
+from taboo_cluster.planning import plan
+
+EXCLUDES = [".git", ".venv", "runs", "docs", "tests", "*.parquet", "*.duckdb"]
+"""Of the checkout, what no node needs."""
+OBJECT_STORE = 256 * 1024**2
+"""Bytes for objects in flight where this command starts Ray: only ids travel."""
+FULL = 0.95
+
+
+@dataclass(frozen=True)
+class Machines:
+    """What the cluster has for engines."""
+
+    cpus: float
+    gpus: tuple[Gpu, ...]
+
+
+@contextmanager
+def cluster(config: ClusterConfig) -> Iterator[Machines]:
+    """Start Ray on this machine, or join a running cluster; left again at the end.
+
+    A started Ray shows its dashboard on 127.0.0.1 only. A joined cluster gets this checkout as its working_dir.
+    Raises UserError where there is no cluster at the address.
+    """
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    try:
+        if config.address is None:
+            ray.init(
+                num_cpus=config.cpus or os.cpu_count(),
+                include_dashboard=config.dashboard,
+                dashboard_host="127.0.0.1",
+                object_store_memory=OBJECT_STORE,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                runtime_env={"env_vars": {"PYTHONPATH": _python_path()}},
+            )
+        else:
+            ray.init(
+                address=config.address,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                runtime_env={"working_dir": str(ROOT), "excludes": EXCLUDES},
+            )
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        asked = f"cluster.address={config.address}" if config.address else "Ray on this machine"
+        raise UserError(f"{asked} cannot be reached or started: {' '.join(str(error).split())[:300]}") from error
+    try:
+        yield machines(config)
+    finally:
+        ray.shutdown()
+
+
+def _python_path() -> str:
+    """Ours first, so that workers import the packages that this process runs."""
+    return os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+
+
+def machines(config: ClusterConfig) -> Machines:
+    """Cores and GPUs of the cluster; a GPU's memory is the config's where it says so, else asked of its node."""
+    total = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    cpus = min(total.get("CPU", 0.0), config.cpus or float("inf"))
+    count = int(total.get("GPU", 0))
+    if not count:
+        return Machines(cpus, ())
+    if config.gpus is not None:
+        return Machines(cpus, tuple(Gpu(gib) for gib in config.gpus[:count]))
+    gpus: list[Gpu] = []
+    for node in ray.nodes():  # type: ignore[no-untyped-call]
+        if node["Alive"] and node["Resources"].get("GPU"):
+            strategy = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+            memory = ray.remote(devices.memory).options(num_cpus=0, scheduling_strategy=strategy).remote()
+            gpus += [Gpu(size / GIB, node["NodeID"]) for size in ray.get(memory, timeout=120)]
+    return Machines(cpus, tuple(gpus[:count]))
+
+
+def needs(config: RunConfig, found: Machines, uses_gpu: bool) -> list[Need]:
+    """What an engine of each model takes.
+
+    Raises UserError for a model that fits on none of the GPUs, or where the cores are too few for one engine.
+    """
+    cores = config.cluster.cpus_per_engine
+    on_cpu = Need(cores, 0.0, Hardware(threads=cores))
+    if not found.gpus or not uses_gpu:
+        chosen = [on_cpu] * len(config.models)
+    else:
+        packing = plan(config, found.gpus).packing
+        if packing is None or packing.refused:
+            raise UserError("; ".join(packing.refused.values() if packing else ["no placement was made"]))
+        first = {placement.model: placement for placement in reversed(packing.placements)}
+        chosen = []
+        for index in range(len(config.models)):
+            place = first[index]
+            hardware = Hardware(place.gpu_share, place.tensor_parallel, threads=1)
+            chosen.append(Need(1.0, place.num_gpus, hardware))
+    if max(need.cpus for need in chosen) > found.cpus:
+        raise UserError(
+            f"an engine takes {cores} CPU cores, the cluster has {found.cpus:g}: lower cluster.cpus_per_engine"
+        )
+    return chosen
+
+
+def full_disks(run_dir: str) -> list[str]:
+    """A warning for each disk that a run writes to and that is nearly full."""
+    places = {"Ray's directory": tempfile.gettempdir(), "the run": run_dir}
+    warnings = []
+    for what, path in places.items():
+        if os.path.isdir(path):
+            usage = shutil.disk_usage(path)
+            if usage.used > FULL * usage.total:
+                free = usage.free / GIB
+                warnings.append(
+                    f"the disk of {what}, {path}, is {usage.used / usage.total:.0%} full ({free:.1f} GiB free)"
+                )
+    return warnings

@@ -1,0 +1,173 @@
+"""The driver of a sweep: what is missing in its run goes to actors, one model each; the records are theirs to write."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from types import FrameType
+
+from actors.model import Task
+from jobs.cluster import Machines, cluster, full_disks, needs
+from jobs.monitor import Monitor
+from jobs.pool import Need, Pool
+from jobs.progress import SweepProgress
+from jobs.summary import conclude
+from jobs.work import ModelWork
+from taboo_cluster import compose, launch
+from taboo_cluster.benchmarks.base import Benchmark
+from taboo_cluster.config import ModelConfig, RunConfig
+from taboo_cluster.launch import Launch
+from taboo_cluster.models import resolve
+from taboo_cluster.records.reader import quarantine_unreadable
+from taboo_cluster.sweep import cells, model_limit, subsample
+from taboo_cluster.trial import ResolvedModel
+
+DONE, FAILED, INTERRUPTED = 0, 1, 130
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One launch of a sweep, ready to go."""
+
+    launch: Launch
+    config: RunConfig
+    """With run_dir and the hub's revisions filled in."""
+    versions: Mapping[str, str]
+    works: Sequence[ModelWork]
+    """By model, in the config's order."""
+    notes: Sequence[str]
+    """Warnings so far."""
+
+    @property
+    def missing(self) -> int:
+        """Trials to be done."""
+        return sum(work.tally.missing for work in self.works)
+
+    @property
+    def status(self) -> int:
+        """0, or 1 where a model was given up or has more errors than max_error_share allows."""
+        share = self.config.max_error_share
+        return FAILED if any(w.problem or w.failed > share * w.total for w in self.works) else DONE
+
+
+def run_sweep(config: RunConfig) -> int:
+    """Run a sweep, or finish or extend the one in config.run_dir.
+
+    Returns:
+        0 when every trial is recorded; 1 when a model was given up or has more errors than max_error_share allows;
+        130 when interrupted: what was finished is on disk, and the command that goes on is printed.
+
+    Raises:
+        UserError: a mistake in what was asked, before anything is spent.
+    """
+    sweep = prepare(config)
+    with interruptible() as stop:
+        if sweep.missing:
+            with cluster(sweep.config.cluster) as machines:
+                run(sweep, machines, stop)
+        conclude(sweep.config, sweep.launch, sweep.works)
+    return INTERRUPTED if stop.is_set() and sweep.missing else sweep.status
+
+
+def prepare(config: RunConfig) -> Sweep:
+    """Find models, items and what is recorded; set damaged parts aside. Raises UserError for what cannot be run."""
+    begun, earlier = launch.new_launch(config)
+    config = launch.recorded_revisions(config, earlier)
+    models = [resolve(model) for model in config.models]
+    pinned = [_pinned(model, found) for model, found in zip(config.models, models, strict=True)]
+    config = replace(config, run_dir=begun.run_dir, models=pinned)
+    benchmarks = {name: compose.build_benchmark(config, name) for name in config.benchmarks}
+    versions = launch.versions(config.engine["name"]) | _identities(models, benchmarks)
+    stale = launch.check_drift(compose.to_dict(config), versions, begun.run_dir, earlier, config.on_drift)
+    notes = [*full_disks(begun.run_dir), *(quarantine_unreadable(begun.run_dir) if begun.resumed else [])]
+    every, items = cells(config, models, benchmarks), {name: b.items() for name, b in benchmarks.items()}
+    works = []
+    for index, model in enumerate(models):
+        limit = model_limit(config.limit, config.models[index].limit)
+        own = {name: subsample(of, limit, config.seed) for name, of in items.items()}
+        works.append(ModelWork(config, index, model, every, benchmarks, own, begun.run_dir, stale))
+    return Sweep(begun, config, versions, works, notes)
+
+
+def _pinned(model: ModelConfig, found: ResolvedModel) -> ModelConfig:
+    """A hub model with the commit that was found: the same for every actor and resume."""
+    return model if found.is_local else replace(model, revision=found.revision)
+
+
+def _identities(models: Sequence[ResolvedModel], benchmarks: Mapping[str, Benchmark]) -> dict[str, str]:
+    """Of scorers and local weights: what is compared with an earlier launch's, as versions are."""
+    return {f"scorer {name}": benchmark.scorer_version for name, benchmark in benchmarks.items()} | {
+        f"weights {model.name}": model.revision for model in models if model.is_local
+    }
+
+
+def run(sweep: Sweep, machines: Machines, stop: threading.Event) -> None:
+    """Do what is missing, until it is done or `stop` is set."""
+    config, begun = sweep.config, sweep.launch
+    entry, _ = compose.engine_options(config)
+    chosen = needs(config, machines, entry.uses_gpu)
+    launch.begin(begun, config, sweep.versions)
+    plain = compose.to_dict(config)
+
+    def make_task(work: ModelWork, need: Need, replica: int) -> Task:
+        return Task(
+            config=plain,
+            index=work.index,
+            model=work.model,
+            hardware=need.hardware,
+            gpus=need.hardware.tensor_parallel if need.gpus else 0,
+            run_dir=begun.run_dir,
+            run_id=begun.run_id,
+            launch_id=begun.launch_id,
+            replica=replica,
+            lookup=(*config.reuse, *((begun.run_dir,) if work.redoes else ())),
+        )
+
+    with SweepProgress(config.sweep) as progress:
+        monitor = Monitor(config, begun, sweep.works, progress)
+        for note in sweep.notes:
+            progress.line(f"warning: {note}")
+        missing = sorted((w for w in sweep.works if w.tally.missing), key=lambda w: -(w.model.size_b or 0.0))
+        pool = Pool(
+            missing,
+            [chosen[work.index] for work in missing],
+            cpus=machines.cpus,
+            gpus=float(len(machines.gpus)),
+            make_task=make_task,
+            max_restarts=config.cluster.max_restarts,
+            failed=monitor.failed,
+            tick=lambda: monitor.tick(pool),
+            stopping=stop.is_set,
+        )
+        state = "interrupted"
+        try:
+            monitor.tick(pool)
+            pool.run()
+            for work in sweep.works:
+                work.recount()
+            state = "interrupted" if stop.is_set() and sweep.missing else "failed" if sweep.status else "done"
+        finally:
+            monitor.end(pool, state)
+
+
+@contextmanager
+def interruptible() -> Iterator[threading.Event]:
+    """Ctrl-C and SIGTERM set the event that ends the sweep early; a second one raises KeyboardInterrupt at once."""
+    stop = threading.Event()
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+        os.write(2, b"\nstopping: what is finished goes to disk (again: stop at once)\n")
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
