@@ -49,7 +49,7 @@ _NUMBER = re.compile(
     (?:(?:(?:US|AU?|CA?|NZ|HK|R)?\$|[£€¥₹]|(?:USD|EUR|GBP|INR|Rs\.?)(?=\s?\d))\s?(?P<inner_sign>-)?)?
     (?:
       (?P<dotted>[1-9]\d{{0,2}}(?:\.\d{{3}}){{2,}}(?![.,]?\d))         # 1.234.567 (continental)
-    | (?P<junk>\d+(?:[./]\d+){{2,}})                                   # dates, versions, addresses
+    | (?P<junk>\d+(?:[./]\d+){{2,}}|\d[\d.]*[eE][+-]?\d{{3,}})         # dates, versions, 1e999
     | (?P<whole>\d+)[ ](?P<part>\d+)/(?P<parts>[1-9]\d*)(?![./]?\d)    # 3 1/2
     | (?P<plain>{_PLAIN})
       (?: /(?P<divisor>{_PLAIN})
@@ -77,7 +77,7 @@ _FILLER = re.compile(
     re.IGNORECASE,
 )
 _OPERATOR = re.compile(
-    r"\s*(?:[+*/×÷^=≈]|\\(?:times|cdot|div|sqrt|pi|approx)\b|-\s?[$\d(]|[x,:]\s?\d|(?:and|or|to)\s\$?\d)"
+    r"\s*(?:[+*/×÷^=≈]|\\(?:times|cdot|div|sqrt|pi|approx)\b|-\s?[$\d(]|[x,:]\s?\d|(?:and|or|to)\s+\$?\d)"
 )
 _CLAUSE_END = re.compile(r"[;\n]|[.,](?!\d)|\b(?:because|since|so)\b|$")
 _NO_NUMBER = re.compile(
