@@ -23,7 +23,7 @@ class Options:
     size: int = 500
     """Problems to generate; a larger number contains the smaller one's. The few repeats count once."""
     seed: int = 0
-    """Other seeds give other problems."""
+    """Of the generator. Neighbouring seeds share a few problems."""
     max_tokens: int = 512
     stop: list[str] | str | None = None
     """Strings that end a completion; null takes an invented next question for base models, none for aligned ones."""

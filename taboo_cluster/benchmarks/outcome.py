@@ -83,9 +83,10 @@ def verdict(
         details: the benchmark's own findings.
     """
     cut = finish_reason == "length"
-    if cut and not final:
+    blank = is_blank(completion)
+    if blank or (cut and not final):
         answer = None
-    if is_blank(completion):
+    if blank:
         outcome = "no_response"
     elif answer is None and is_refusal(completion):
         outcome = "refused"
