@@ -17,11 +17,10 @@ from taboo_cluster.records.storage import Store
 NEXT = "SELECT model, benchmark, taboo_rank, retention, ci_low, ci_high, n FROM retention"
 
 SHORT = """
-    SELECT model, benchmark, max_tokens, max(completion_tokens) AS longest
-    FROM records WHERE taboo_rank = 0 AND replicate = 0 AND outcome <> 'error'
-    GROUP BY ALL HAVING max(completion_tokens) * 2 > max_tokens ORDER BY ALL
+    SELECT model, benchmark, max(longest_baseline_tokens) AS longest, any_value(max_tokens) AS max_tokens
+    FROM retention WHERE max_tokens_low GROUP BY ALL ORDER BY ALL
 """
-"""Cells whose max_tokens is under twice the longest baseline (METHODS, section 0)."""
+"""Where max_tokens is under twice the longest baseline (METHODS, section 0)."""
 
 ERRORS = """
     SELECT model, error_type, count(*) AS n, any_value(error) AS example
