@@ -46,7 +46,7 @@ def add_functions(connection: duckdb.DuckDBPyConnection, run_seed: int) -> None:
 
     add: Any = connection.create_function
     add("wilson", lambda k, n: _interval(wilson(k, n)), ["BIGINT"] * 2, interval)
-    add("newcombe", lambda *counts: _interval(newcombe(*counts)), ["BIGINT"] * 4, interval)
+    add("newcombe", lambda k_1, n_1, k_2, n_2: _interval(newcombe(k_1, n_1, k_2, n_2)), ["BIGINT"] * 4, interval)
     add("mcnemar", mcnemar, ["BIGINT"] * 2, "DOUBLE")
     add("benjamini_hochberg", benjamini_hochberg, [numbers], numbers)
     add("bootstrap_ratio", ratio, ["VARCHAR", "VARCHAR", histogram], bootstrap)

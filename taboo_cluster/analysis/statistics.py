@@ -50,7 +50,10 @@ def newcombe(k_1: int, n_1: int, k_2: int, n_2: int) -> Interval:
 def mcnemar(b: int, c: int) -> float:
     """Exact two-sided p of McNemar's test; b and c count the items right on one side only. 1 for b = c = 0."""
     n = b + c
-    tail = sum(math.comb(n, i) for i in range(min(b, c) + 1))
+    tail = term = 1
+    for i in range(min(b, c)):
+        term = term * (n - i) // (i + 1)  # the binomial coefficient n over i + 1, in whole numbers
+        tail += term
     return min(1.0, 2 * tail / (1 << n))
 
 

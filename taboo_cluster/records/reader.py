@@ -101,7 +101,7 @@ def _make_view(
 ) -> None:
     empty = arrow_schema(columns).empty_table()
     connection.register("no_parts", empty.append_column("filename", pa.array([], pa.string())))
-    names = ", ".join(empty.column_names)
+    names = ", ".join(f'"{name}"' for name in empty.column_names)
     source = f"SELECT {names}, filename FROM no_parts"
     if listed:
         for store in {store.fs.protocol[0]: store for store, _ in listed if not store.local}.values():

@@ -84,6 +84,13 @@ class Store:
         except OSError as error:
             raise WriteError(f"cannot write records to {folder}: {error.strerror or error}") from error
 
+    def put(self, path: str, name: str) -> None:
+        """Move (on a local disk) or copy a finished local file here, so that it appears whole."""
+        if self.local:
+            os.replace(path, f"{self.root}/{name}")
+        else:
+            self.fs.put_file(path, f"{self.root}/{name}")
+
     def remove(self, name: str) -> None:
         """Delete a file that may be gone already."""
         with contextlib.suppress(FileNotFoundError):

@@ -1,0 +1,113 @@
+"""The narrow tables that the views are made of, read once from a run's parts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import duckdb
+
+from taboo_cluster.records.reader import BEST_FIRST, RECORDS, TABLES_FOLDER, read_parts
+from taboo_cluster.records.schema import RECORD, TABLES
+from taboo_cluster.records.storage import Store
+
+LONG_TEXTS = frozenset({"question", "prompt", "completion", "steps", "details"})
+"""Columns that are not read unless asked for."""
+
+BASE_KEY = "model, model_revision, quantization, dtype, engine, benchmark, split, prompt_style, n_shots"
+"""A condition and its baseline agree in these; quantization and dtype never mix."""
+
+SETTING_KEY = (
+    "condition, perturbations, perturbation_seed, fragment_p, taboo_rank, taboo_trigger, taboo_word_start, "
+    "taboo_trigger_params, temperature, top_p, sample_seed"
+)
+"""What is done to an item: together with BASE_KEY these name a cell."""
+
+MODEL_FACTS = "model_family, size_b, aligned, stage, pair"
+"""Follow from the model; shown, but no key."""
+
+BASELINE = "coalesce(taboo_rank, 0) = 0 AND coalesce(temperature, 0) = 0 AND coalesce(len(perturbations), 0) = 0"
+"""Empty stack, no intervention, greedy."""
+
+
+def load_tables(connection: duckdb.DuckDBPyConnection, stores: Sequence[Store], texts: bool = False) -> None:
+    """Create `recorded` (one row per trial), `cells` (one per model x benchmark x condition) and the side tables.
+
+    recorded   the record's columns (long texts only with `texts`), and cell_id, baseline_id (shared by a cell and
+               its baseline), is_baseline, question_hash (null for a perturbed question)
+    cells      cell_id, baseline_id, is_baseline, what names the cell, `cell` (that as one text, which seeds its
+               bootstrap) and `setting` (the same without the model)
+    """
+    # The order of rows means nothing here, and keeping it halves the speed of reading.
+    connection.execute("SET preserve_insertion_order = false")
+    read_parts(connection, stores, RECORDS, RECORD, lambda: _load_records(connection, texts))
+    connection.execute(
+        f"""
+        CREATE TABLE cells AS
+        SELECT
+            cell_id,
+            any_value(baseline_id) AS baseline_id,
+            any_value(is_baseline) AS is_baseline,
+            {", ".join(f"any_value({c}) AS {c}" for c in _names(BASE_KEY, SETTING_KEY, MODEL_FACTS))},
+            CAST(ROW({_any(BASE_KEY)}, {_any(SETTING_KEY)}) AS VARCHAR) AS cell,
+            CAST(ROW({_any("benchmark, split, prompt_style, n_shots")}, {_any(SETTING_KEY)}) AS VARCHAR) AS setting
+        FROM recorded
+        GROUP BY cell_id
+        """
+    )
+    for name, columns in TABLES.items():
+
+        def load(name: str = name) -> None:
+            # A part may stand beside the one it was merged into.
+            connection.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT DISTINCT * EXCLUDE (filename) FROM parts")
+
+        read_parts(connection, stores, f"{TABLES_FOLDER}/{name}", columns, load)
+    connection.execute("DROP VIEW parts")
+    connection.unregister("no_parts")
+
+
+def run_seed(connection: duckdb.DuckDBPyConnection) -> int:
+    """The seed of the (first) run, from its first launch; 0 where no launch is recorded."""
+    row = connection.execute("SELECT config FROM launches ORDER BY started_at, launch_id LIMIT 1").fetchone()
+    seed = json.loads(row[0]).get("seed", 0) if row and row[0] else 0
+    return int(seed)
+
+
+def _load_records(connection: duckdb.DuckDBPyConnection, texts: bool) -> None:
+    columns = ", ".join(column.name for column in RECORD if texts or column.name not in LONG_TEXTS)
+    connection.execute(
+        f"""
+        CREATE OR REPLACE TABLE recorded AS
+        SELECT
+            {columns},
+            filename,
+            hash({BASE_KEY}, {SETTING_KEY}) AS cell_id,
+            hash({BASE_KEY}) AS baseline_id,
+            {BASELINE} AS is_baseline,
+            CASE WHEN coalesce(len(perturbations), 0) = 0 AND question IS NOT NULL THEN hash(question) END
+                AS question_hash
+        FROM (SELECT * REPLACE (coalesce(cluster_id, item_id) AS cluster_id) FROM parts)
+        """
+    )
+    # Most trials have one row: sorting only the others is far cheaper than a window over all.
+    connection.execute(
+        f"""
+        DELETE FROM recorded WHERE rowid IN (
+            SELECT rowid FROM (
+                SELECT rowid, row_number() OVER (PARTITION BY trial_id ORDER BY {BEST_FIRST}) AS place
+                FROM recorded
+                WHERE trial_id IN (SELECT trial_id FROM recorded GROUP BY trial_id HAVING count(*) > 1)
+            )
+            WHERE place > 1
+        )
+        """
+    )
+    connection.execute("ALTER TABLE recorded DROP COLUMN filename")
+
+
+def _names(*lists: str) -> list[str]:
+    return [name for names in lists for name in names.split(", ")]
+
+
+def _any(names: str) -> str:
+    return ", ".join(f"any_value({name})" for name in _names(names))

@@ -1,0 +1,52 @@
+-- Each trial (replicate 0, not itself a baseline) beside its item's baseline and the baseline's replicate 1.
+-- Joined by content: another gold answer, or another question without a perturbation, is an error, never a flip.
+WITH baselines AS (
+    SELECT baseline_id, item_id, correct, gold, question_hash, completion_tokens, finish_reason
+    FROM recorded
+    WHERE is_baseline AND replicate = 0
+),
+again AS (
+    SELECT baseline_id, item_id, correct
+    FROM recorded
+    WHERE is_baseline AND replicate = 1
+)
+SELECT
+    c.cell_id,
+    c.baseline_id,
+    c.benchmark,
+    c.item_id,
+    c.cluster_id,
+    c.gold,
+    c.question_hash,
+    b.baseline_id IS NOT NULL AS has_baseline,
+    c.correct IS NOT NULL AND b.correct IS NOT NULL AS scored,
+    b.correct AS baseline_correct,
+    c.correct,
+    a.correct AS again_correct,
+    c.parse_ok,
+    c.outcome,
+    c.finish_reason,
+    c.max_tokens,
+    c.completion_tokens,
+    b.completion_tokens AS baseline_tokens,
+    b.finish_reason AS baseline_finish_reason,
+    c.interventions,
+    c.surprisal_total,
+    c.entropy_mean,
+    c.skipped_steps,
+    c.tie_steps,
+    c.glued,
+    c.stopped_by_detour,
+    c.taboo_leak
+FROM recorded AS c
+LEFT JOIN baselines AS b USING (baseline_id, item_id)
+LEFT JOIN again AS a USING (baseline_id, item_id)
+WHERE c.replicate = 0 AND NOT c.is_baseline
+    AND CASE
+        WHEN c.gold <> b.gold OR c.question_hash <> b.question_hash
+        THEN CAST(error(format(
+            'item {} of {} has another question or gold answer in its baseline than in {}',
+            c.item_id, c.benchmark, c.condition
+        )) AS BOOLEAN)
+        ELSE true
+    END
