@@ -5,6 +5,7 @@ Counts are exact where the items are on this machine. Tokens and hours are rough
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
@@ -151,7 +152,7 @@ def plan(config: RunConfig, gpus: Sequence[Gpu]) -> Plan:
         memory = _memory(config, model, shape, questions)
         planned = _plan_model(config, model, by_model[index], questions, memory, shape, bool(gpus), bool(earlier))
         models.append(planned)
-        demands.append(Demand(model.name, memory, shape.heads, _sequences(config), planned.work_s))
+        demands.append(Demand(model.name, memory, shape.heads, _sequences(config), planned.work_s, _splittable(model)))
     counts = {name: min(known.count, config.limit or known.count) for name, known in questions.items()}
     return Plan(tuple(models), counts, pack(demands, gpus) if gpus else None, tuple(notes))
 
@@ -233,12 +234,24 @@ def _identity(model: ModelConfig) -> ResolvedModel:
 
 
 def _shape(model: ModelConfig) -> Shape:
+    """As the model set says; else from the model's own config, in its folder, on the hub or in the hub's cache."""
+    if model.path is not None:
+        folder = resolve(model).source  # also where the shape is given: a missing folder is better found now
+        return model.shape or shape_of(folder)
     if model.shape is not None:
         return model.shape
+    from transformers import AutoConfig
+
+    revision, trusted = resolve(model).revision, model.trust_remote_code
+    return shape_of(AutoConfig.from_pretrained(model.name, revision=revision, trust_remote_code=trusted))
+
+
+def _splittable(model: ModelConfig) -> bool:
+    """False for local weights that bitsandbytes saved quantized: vLLM does not split these over GPUs."""
     if model.path is None:
-        raise UserError(f"the shape of {model.name} is not known without the hub: add `shape` to the model's settings")
-    resolve(model)
-    return shape_of(local_folder(model.path))
+        return True
+    config = json.loads((local_folder(model.path) / "config.json").read_text(encoding="utf-8"))
+    return (config.get("quantization_config") or {}).get("quant_method") != "bitsandbytes"
 
 
 def _memory(config: RunConfig, model: ModelConfig, shape: Shape, questions: Mapping[str, _Questions]) -> Memory:

@@ -1,0 +1,327 @@
+"""From the command line to a checked config."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+import yaml
+
+from taboo_cluster.compose import build_benchmark, engine_options, from_dict, load_config, to_dict
+from taboo_cluster.config import RunConfig
+from taboo_cluster.engines.base import ENGINES
+from taboo_cluster.engines.scripted import ScriptedOptions
+from taboo_cluster.errors import UserError
+from taboo_cluster.tree import CONF, group_files
+from taboo_cluster.typed import build
+
+BASE = ("+sweep=alignment", "engine=scripted")
+
+
+def fails(*overrides: str, config_dir: str | None = None) -> str:
+    with pytest.raises(UserError) as error:
+        load_config(overrides, config_dir)
+    message = str(error.value)
+    assert "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize(("sweep", "models"), list(itertools.product(group_files("sweep"), group_files("models"))))
+def test_every_shipped_sweep_and_model_set_composes(sweep: str, models: str) -> None:
+    config = load_config([f"+sweep={sweep}", f"models={models}", "engine=scripted"])
+    assert config.sweep == sweep
+    assert config.taboo.ranks[0] == 0
+    assert config.table
+    assert config.benchmarks == (["arithmetic"] if models == "embedded" else ["gsm8k"])
+    assert from_dict(to_dict(config)) == config
+    if models != "embedded":
+        for model in config.models:
+            assert model.shape is not None
+            assert model.source == f"https://huggingface.co/{model.name}/blob/main/config.json"
+            assert model.aligned == (model.stage != "base")
+            assert (model.quantization, model.limit) == (("nf4", 100) if (model.size_b or 0) > 30 else ("none", None))
+
+
+def test_paper_pairs_every_base_with_an_instruct_model() -> None:
+    config = load_config(["+sweep=scale", "models=paper", "engine=scripted"])
+    assert len(config.models) == 24
+    stages: dict[Any, set[str]] = {}
+    for model in config.models:
+        stages.setdefault(model.pair, set()).add(model.stage)
+    assert stages.pop("olmo2-7b") == {"base", "sft", "dpo", "instruct"}
+    assert set(map(frozenset, stages.values())) == {frozenset({"base", "instruct"})}
+
+
+def test_a_shape_is_the_models_own() -> None:
+    """Parameters counted from each shape agree with the size that the model set gives (text decoder of Gemma: less)."""
+    from taboo_cluster.placement import parameters
+
+    for model in load_config(["+sweep=scale", "models=paper", "engine=scripted"]).models:
+        assert model.shape is not None
+        assert model.size_b is not None
+        counted = sum(parameters(model.shape)) / 1e9
+        low = 0.96 if model.family == "gemma3" else 0.999
+        assert low * model.size_b < counted < 1.001 * model.size_b, model.name
+
+
+SAMPLES: dict[str, tuple[str, Any]] = {
+    "benchmarks": ("[gsm_symbolic]", ["gsm_symbolic"]),
+    "prompt_style": ("cot", "cot"),
+    "n_shots": ("1", 1),
+    "replicates": ("3", 3),
+    "limit": ("7", 7),
+    "seed": ("5", 5),
+    "run_dir": ("/runs/x", "/runs/x"),
+    "reuse": ("[/runs/y]", ["/runs/y"]),
+    "plugins": ("[json]", ["json"]),
+    "max_error_share": ("0.5", 0.5),
+    "max_attempts": ("2", 2),
+    "retry": ("permanent", "permanent"),
+    "on_drift": ("keep", "keep"),
+    "record_steps": ("false", False),
+    "table": ("['SELECT 1']", ["SELECT 1"]),
+}
+"""Every plain setting of a run: how it is written, what it becomes."""
+
+
+def test_every_key_can_be_set_with_and_without_plus() -> None:
+    groups = {"sweep", "models", "benchmark", "engine", "cluster", "taboo"}
+    assert set(SAMPLES) | groups == {f.name for f in fields(RunConfig)}
+    settings = [f"{name}={text}" for name, (text, _) in SAMPLES.items()]
+    settings += ["taboo.ranks=[2]", "taboo.protect_special=true", "cluster.cpus=2", "engine.seed=4"]
+    config = load_config([*BASE, *settings])
+    assert {name: getattr(config, name) for name in SAMPLES} == {name: value for name, (_, value) in SAMPLES.items()}
+    assert (config.taboo.ranks, config.taboo.protect_special, config.cluster.cpus) == ([0, 2], True, 2)
+    assert load_config([*BASE, *(f"+{setting}" for setting in settings)]) == config
+
+
+def test_ranks_are_sorted_without_doubles_and_hold_the_baseline() -> None:
+    assert load_config([*BASE, "taboo.ranks=[4,1,4]"]).taboo.ranks == [0, 1, 4]
+
+
+def test_several_model_sets_and_inline_models() -> None:
+    config = load_config([*BASE, "models=[embedded,olmo2,{path: weights/mine, aligned: true},{name: org/other}]"])
+    names = [model.name for model in config.models]
+    assert names[:2] == ["tiny-base", "tiny-instruct"]
+    assert names[-2:] == ["mine", "org/other"]
+    assert len(names) == 8
+    assert config.models[-2].path == str(Path.cwd() / "weights/mine")
+    assert config.models[-1].path is None
+
+
+def test_inline_models_alone_take_the_benchmark_of_real_models() -> None:
+    config = load_config([*BASE, "models=[{path: /models/x}]"])
+    assert [model.name for model in config.models] == ["x"]
+    assert (config.benchmarks, config.limit) == (["gsm8k"], 500)
+
+
+def test_the_command_line_wins_over_model_set_and_sweep() -> None:
+    config = load_config([*BASE, "benchmarks=[gsm_symbolic]", "limit=11", "replicates=1"])
+    assert (config.benchmarks, config.limit, config.replicates) == (["gsm_symbolic"], 11, 1)
+
+
+def test_engine_and_benchmark_options_come_from_their_dataclasses() -> None:
+    config = load_config([*BASE, "benchmarks=[gsm8k]", "benchmark.gsm8k.path=data/test.jsonl"])
+    assert config.benchmark["gsm8k"]["path"] == str(Path.cwd() / "data/test.jsonl")
+    assert config.benchmark["gsm8k"]["split"] == "test"
+    assert build_benchmark(config, "gsm8k").name == "gsm8k"
+    entry, options = engine_options(config)
+    assert entry.options is ScriptedOptions
+    assert options == ScriptedOptions()
+    assert "did you mean 'benchmark.gsm8k.path'" in fails(*BASE, "benchmarks=[gsm8k]", "benchmark.gsm8k.pth=x")
+
+
+def test_engine_auto_is_decided_before_trials_have_ids() -> None:
+    assert load_config(["+sweep=alignment", "cluster.gpus=[80]"]).engine["name"] == "vllm"
+    assert load_config(["+sweep=alignment", "cluster.gpus=[]"]).engine["name"] == "transformers"
+
+
+def test_f4_unknown_keys_are_refused_with_the_nearest_one() -> None:
+    for override in ("+taboo.rnks=[5]", "taboo.rnks=1", "+taboo.rnks=1"):
+        assert "unknown key 'taboo.rnks' - did you mean 'taboo.ranks'?" in fails(*BASE, override)
+    for override in ("+limitt=3", "limitt=3"):
+        assert "unknown key 'limitt' - did you mean 'limit'?" in fails(*BASE, override)
+    assert "did you mean 'taboo.ranks'?" in fails(*BASE, "ranks=[1]")
+    assert "did you mean 'models.x.path'?" in fails(*BASE, "models=[{name: x, pth: y}]")
+
+
+def test_f4_bad_ranks_are_refused() -> None:
+    assert "at least 0 (0 is the baseline), not -1" in fails(*BASE, "taboo.ranks=[-1]")
+    assert fails(*BASE, "taboo.ranks=[five]") == "taboo.ranks[0] must be a whole number, not 'five'"
+    assert fails(*BASE, "taboo.ranks=5") == "taboo.ranks must be a list, like [5], not 5"
+    assert "write 'taboo.ranks=[1,2]'" in fails(*BASE, "taboo.ranks=1,2")
+    assert "taboo.ranks[0] must be a whole number, not True" in fails(*BASE, "taboo.ranks=[true]")
+    assert "taboo.ranks[0] must be a whole number, not 1.0" in fails(*BASE, "taboo.ranks=[1.0]")
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("limit=-3", "limit must be at least 1 (null takes every item), not -3"),
+        ("limit=0", "limit must be at least 1"),
+        ("limit=ten", "limit must be a whole number, not 'ten'"),
+        ("replicates=0", "replicates must be at least 1, not 0"),
+        ("n_shots=-1", "n_shots must be at least 0"),
+        ("max_error_share=1.5", "max_error_share is a share from 0 to 1"),
+        ("max_error_share=nan", "max_error_share is a share from 0 to 1"),
+        ("cluster.gpus=[80,0]", "cluster.gpus holds the GiB of each GPU, not 0"),
+        ("cluster.cpus=0", "cluster.cpus must be at least 1"),
+        ("retry=permanant", "unknown retry 'permanant' - did you mean 'permanent'?"),
+        ("on_drift=kep", "unknown on_drift 'kep' - did you mean 'keep'?"),
+        ("taboo.trigger=word_strat", "unknown trigger 'word_strat' - did you mean 'word_start'?"),
+        ("taboo.word_start=markr", "unknown taboo.word_start 'markr' - did you mean 'marker'?"),
+        ("benchmarks=[arithmetik]", "unknown benchmark 'arithmetik' - did you mean 'arithmetic'?"),
+        ("benchmark.gsm8.path=x", "unknown benchmark 'gsm8' - did you mean 'gsm8k'?"),
+        ("benchmarks=arithmetic", "benchmarks must be a list, like [arithmetic]"),
+        ("benchmark=arithmetic", "to choose one: benchmarks=[arithmetic]"),
+        ("benchmarks=[]", "benchmarks is empty"),
+        ("benchmarks=[arithmetic,arithmetic]", "benchmarks: arithmetic is listed 2 times"),
+        ("prompt_style=cott", "unknown prompt_style of arithmetic 'cott' - did you mean 'cot'?"),
+        ("engine=scriptd", "unknown engine 'scriptd' - did you mean 'scripted'?"),
+        ("models=embeded", "unknown model set 'embeded' - did you mean 'embedded'?"),
+        ("models=[]", "models is empty"),
+        ("models=/models/x", "'models=[{path: /models/x}]'"),
+        ("models=Qwen/Qwen2.5-7B", "'models=[{name: Qwen/Qwen2.5-7B}]'"),
+        ("models=[{path: /x/a},{path: /y/a}]", "models: a (none, bfloat16) is listed 2 times"),
+        ("models=[{path: /x, quantization: nf5}]", "unknown models.x.quantization 'nf5' - did you mean 'nf4'?"),
+        ("models=[{path: /x, dtype: float23}]", "unknown models.x.dtype 'float23' - did you mean 'float32'?"),
+        ("models=[{aligned: true}]", "models.name is not set"),
+        ("models=[{path: /x, revision: 1234567}]", "models.x.revision must be text, not 1234567"),
+        ("cluster=autoo", "unknown cluster 'autoo' - did you mean 'auto'?"),
+        ("plugins=[no_such_module]", "plugin 'no_such_module' cannot be imported: ModuleNotFoundError"),
+        ("limit=${nothing}", "Interpolation key 'nothing' not found"),
+        ("conditions=[typos+padding(char=quote)]", "'conditions=[\"typos+padding(char=quote)\"]'"),
+        ("limit", "settings are written key=value"),
+        ("~nothing", "does not exist"),
+    ],
+)
+def test_bad_values_end_in_one_helpful_line(override: str, said: str) -> None:
+    assert said in fails(*BASE, override)
+
+
+def test_a_sweep_is_needed_and_known() -> None:
+    assert fails("limit=3") == "no sweep given: add +sweep=NAME. Known: alignment, dose, scale"
+    assert "unknown sweep 'alignmnt' - did you mean 'alignment'?" in fails("+sweep=alignmnt")
+
+
+def test_f7_actors_get_plain_dicts_with_interpolations_resolved() -> None:
+    plain = to_dict(load_config([*BASE, "limit=30", "seed=${limit}"]))
+    assert plain["seed"] == 30
+    assert yaml.safe_load(yaml.safe_dump(plain)) == plain
+    assert json.loads(json.dumps(plain)) == plain
+
+
+def test_f8_paths_are_absolute_from_where_the_command_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = load_config([*BASE, "run_dir=results", "reuse=[old,s3://bucket/run]", "models=[{path: w}]"])
+    assert config.run_dir == str(tmp_path / "results")
+    assert config.reuse == [str(tmp_path / "old"), "s3://bucket/run"]
+    assert config.models[0].path == str(tmp_path / "w")
+
+
+def test_f8_shipped_models_and_urls_keep_their_scheme() -> None:
+    config = load_config([*BASE, "run_dir=memory://runs/x"])
+    assert config.run_dir == "memory://runs/x"
+    assert config.models[0].path == "embedded:tiny-base"
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_config_dir_adds_sweeps_model_sets_clusters_and_engines(tmp_path: Path) -> None:
+    write(
+        tmp_path / "sweep/mine.yaml",
+        "# @package _global_\ndefaults:\n  - override /models: pet\ntaboo: {ranks: [3]}\nlimit: 5\n",
+    )
+    write(tmp_path / "models/pet.yaml", "# @package _global_\nmodels:\n  pet: {path: /models/pet}\n")
+    write(tmp_path / "models/listed.yaml", "# @package _global_\nmodels:\n  - {path: /models/toad}\n")
+    write(tmp_path / "cluster/lab.yaml", "gpus: [24, 24]\n")
+    write(tmp_path / "engine/loud.yaml", "name: scripted\n")
+    config = load_config(["+sweep=mine", "cluster=lab", "engine=loud", "limit=6"], str(tmp_path))
+    assert [model.name for model in config.models] == ["pet"]
+    assert (config.taboo.ranks, config.limit, config.cluster.gpus) == ([0, 3], 6, [24.0, 24.0])
+    assert config.engine["name"] == "scripted"
+    assert load_config([*BASE, "models=listed"], str(tmp_path)).models[0].name == "toad"
+    assert load_config(["+sweep=mine", "models=embedded", "engine=loud"], str(tmp_path)).models[0].name == "tiny-base"
+    assert "did you mean 'mine'" in fails("+sweep=mien", config_dir=str(tmp_path))
+
+
+def test_a_users_file_never_hides_or_is_hidden_by_a_shipped_one(tmp_path: Path) -> None:
+    write(tmp_path / "sweep/alignment.yaml", "# @package _global_\n")
+    assert "has the name of a shipped config" in fails(*BASE, config_dir=str(tmp_path))
+    assert "no such directory" in fails(*BASE, config_dir=str(tmp_path / "nowhere"))
+
+
+def test_broken_yaml_is_one_line(tmp_path: Path) -> None:
+    write(tmp_path / "sweep/broken.yaml", "# @package _global_\ntaboo: [1\nlimit: {\n")
+    assert fails("+sweep=broken", config_dir=str(tmp_path)).startswith("cannot compose the config: ")
+
+
+def test_plugins_are_imported_first_and_may_register_an_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(
+        tmp_path / "loud_plugin.py",
+        "from dataclasses import dataclass\n"
+        "from taboo_cluster.engines.base import ENGINES, EngineEntry\n"
+        "@dataclass(frozen=True)\nclass Options:\n    volume: int = 11\n"
+        "ENGINES.register('loud_plugin')(EngineEntry(Options, lambda *_: None))\n",
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    ENGINES.names()  # all loaded, so that the registry can be put back as it was
+    monkeypatch.setattr(ENGINES, "_entries", dict(ENGINES._entries))
+    config = load_config(["+sweep=alignment", "plugins=[loud_plugin]", "engine=loud_plugin", "engine.volume=3"])
+    assert config.engine == {"name": "loud_plugin", "volume": 3}
+    write(tmp_path / "sad_plugin.py", "raise RuntimeError('no luck')\n")
+    assert fails(*BASE, "plugins=[sad_plugin]") == "plugin 'sad_plugin' cannot be imported: RuntimeError: no luck"
+
+
+def test_no_output_folder_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    load_config(BASE)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_shipped_yaml_lies_beside_the_package() -> None:
+    assert (CONF / "config.yaml").is_file()
+
+
+@dataclass(frozen=True)
+class Inner:
+    size: int = 1
+
+
+@dataclass(frozen=True)
+class Outer:
+    word: Literal["a", "b"]
+    inner: Inner = Inner()
+    many: tuple[int, ...] = ()
+    by_name: dict[str, float] = field(default_factory=dict)
+    maybe: float | None = None
+    either: list[str] | str | None = None
+
+
+def test_typed_values_convert_without_guessing() -> None:
+    given = {"word": "a", "inner": {"size": 2}, "many": [1, 2], "by_name": {"x": 1}, "maybe": 3, "either": "s"}
+    assert build(Outer, given) == Outer("a", Inner(2), (1, 2), {"x": 1.0}, 3.0, "s")
+    for key, value, said in [
+        ("word", "c", "word must be one of a, b, not 'c'"),
+        ("inner", 3, "inner must be a mapping of settings, not 3"),
+        ("inner", {"sizes": 3}, "unknown key 'inner.sizes' - did you mean 'inner.size'? Known: size"),
+        ("many", ["1"], "many[0] must be a whole number, not '1'"),
+        ("by_name", {"x": "y"}, "by_name.x must be a number, not 'y'"),
+        ("maybe", "3", "maybe must be a number, not '3'"),
+        ("maybe", True, "maybe must be a number, not True"),
+        ("size", 3, "unknown key 'size' - did you mean 'inner.size'?"),
+    ]:
+        with pytest.raises(UserError) as error:
+            build(Outer, {**given, key: value})
+        assert str(error.value).startswith(said)
+    with pytest.raises(UserError, match="word is not set"):
+        build(Outer, {})
