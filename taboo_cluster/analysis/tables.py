@@ -68,9 +68,8 @@ def load_tables(connection: duckdb.DuckDBPyConnection, stores: Sequence[Store], 
 
 def run_seed(connection: duckdb.DuckDBPyConnection) -> int:
     """The seed of the (first) run, from its first launch; 0 where no launch is recorded."""
-    row = connection.execute("SELECT config FROM launches ORDER BY started_at, launch_id LIMIT 1").fetchone()
-    seed = json.loads(row[0]).get("seed", 0) if row and row[0] else 0
-    return int(seed)
+    rows = connection.execute("SELECT config FROM launches ORDER BY started_at, launch_id LIMIT 1").fetchall()
+    return int(json.loads(rows[0][0]).get("seed", 0)) if rows and rows[0][0] else 0
 
 
 def _load_records(connection: duckdb.DuckDBPyConnection, texts: bool) -> None:
