@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taboo_cluster.benchmarks.base import Prompt, Verdict
+from taboo_cluster.benchmarks.base import Benchmark, Prompt, Verdict
 from taboo_cluster.config import ModelConfig, RunConfig, TabooConfig
 from taboo_cluster.sweep import Cell, blocks, cells, model_limit, subsample, trials
 from taboo_cluster.trial import Item, ResolvedModel, Trial
 
 
-@dataclass(frozen=True)
+@dataclass
 class FakeBenchmark:
     name: str
     styles: tuple[str, ...] = ("cot", "direct")
@@ -37,7 +37,10 @@ class FakeBenchmark:
         return ()
 
 
-BENCHMARKS = {"a": FakeBenchmark("a"), "b": FakeBenchmark("b", styles=("direct",), default_shots=0)}
+BENCHMARKS: Mapping[str, Benchmark] = {
+    "a": FakeBenchmark("a"),
+    "b": FakeBenchmark("b", styles=("direct",), default_shots=0),
+}
 MODEL = ResolvedModel("m", "r1", "m", None, None, False, "base", None, "none", "float32")
 
 
