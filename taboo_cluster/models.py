@@ -192,7 +192,7 @@ def _missing_shards(folder: Path) -> list[str]:
         return []
     try:
         shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-    except (ValueError, KeyError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{index} is not an index of weights: {_line(error)}") from error
     return sorted(shard for shard in shards if not (folder / shard).is_file())
 
