@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator
@@ -47,8 +48,15 @@ class Registry(Generic[T]):
         self._loaded = True
 
     def get(self, name: str) -> T:
-        """The entry of that name; raises UserError for an unknown one."""
-        self._load()
+        """The entry of that name; raises UserError for an unknown one.
+
+        A module named like its entry is imported alone: what the others import may be heavy.
+        """
+        if name not in self._entries and name.isidentifier():
+            with contextlib.suppress(ModuleNotFoundError):
+                importlib.import_module(f"{self.package}.{name}")
+        if name not in self._entries:
+            self._load()
         if name not in self._entries:
             raise unknown(self.kind, name, self._entries)
         return self._entries[name]
