@@ -29,9 +29,10 @@ from vllm.v1.worker.gpu.sample.logits_processor import LogitsProcessor as Proces
 
 from taboo_cluster.errors import UserError, unknown
 from taboo_cluster.taboo.mask import mask_top
+from taboo_cluster.taboo.owner import end_with_owner
 from taboo_cluster.taboo.step_log import StepLog, pack
 from taboo_cluster.taboo.triggers.base import TRIGGERS
-from taboo_cluster.taboo.word_start import WORD_STARTS, word_start_table
+from taboo_cluster.taboo.word_start import WORD_STARTS, WordStartTable, word_start_table
 from taboo_cluster.trial import Taboo
 
 HOOK = "taboo_cluster.taboo.vllm_hook:TabooLogitsProcessor"
@@ -122,6 +123,7 @@ class TabooLogitsProcessor(ProcessorV1, ProcessorV2):  # type: ignore[misc]
     ) -> None:
         if vllm_config.speculative_config is not None:
             raise ValueError("Taboo and speculative decoding exclude each other: start vLLM without a draft model")
+        end_with_owner()
         self._states = None if isinstance(where, torch.device) else where
         self._device = where if isinstance(where, torch.device) else where.device
         self._pinned = is_pin_memory
@@ -263,11 +265,15 @@ class StepLogExtension:
         return hook.take(lengths)
 
 
-def _tables(model: ModelConfig, device: torch.device) -> dict[str, Any]:
+def end_ids(model: ModelConfig) -> list[int]:
+    """Ids that end the text by the model's own config and generation config."""
+    ends = [model.hf_config.get_text_config().eos_token_id, model.try_get_generation_config().get("eos_token_id")]
+    return [i for end in ends if end is not None for i in (end if isinstance(end, list) else [end])]
+
+
+def _tables(model: ModelConfig, device: torch.device) -> dict[str, WordStartTable]:
     """A word-start table of each kind for the model's tokenizer, on the device."""
     tokenizer = AutoTokenizer.from_pretrained(
         model.tokenizer, revision=model.tokenizer_revision, trust_remote_code=model.trust_remote_code
     )
-    ends = [model.hf_config.get_text_config().eos_token_id, model.try_get_generation_config().get("eos_token_id")]
-    ids = [i for end in ends if end is not None for i in (end if isinstance(end, list) else [end])]
-    return {kind: word_start_table(tokenizer, kind, ids).to(device) for kind in WORD_STARTS}
+    return {kind: word_start_table(tokenizer, kind, end_ids(model)).to(device) for kind in WORD_STARTS}
