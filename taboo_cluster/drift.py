@@ -8,7 +8,7 @@ are no drift.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -43,32 +43,31 @@ def drift(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 
 def _pairs(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    for name in RUN:
-        yield name, old.get(name), new.get(name)
-    yield from _engine(old["engine"], new["engine"])
+    yield from _common("", old, new, RUN)
+    yield "engine", old["engine"]["name"], new["engine"]["name"]
+    if old["engine"]["name"] == new["engine"]["name"]:
+        yield from _common("engine.", old["engine"], new["engine"], _deciding(new["engine"]))
     for name in old["benchmarks"]:
         if name in new["benchmarks"]:
-            before, after = old["benchmark"].get(name, {}), new["benchmark"].get(name, {})
-            for key in sorted({**before, **after}):
-                yield f"benchmark.{name}.{key}", before.get(key), after.get(key)
+            options = new["benchmark"].get(name, {})
+            yield from _common(f"benchmark.{name}.", old["benchmark"].get(name, {}), options, options)
     recorded = {_model_key(model): model for model in old["models"]}
     for model in new["models"]:
-        if (same := recorded.get(_model_key(model))) is None:
-            continue
-        for key in MODEL:
-            if key != "revision" or model.get(key) is not None:
-                yield f"models.{model['name']}.{key}", same.get(key), model.get(key)
+        keys = [key for key in MODEL if key != "revision" or model[key] is not None]
+        yield from _common(f"models.{model['name']}.", recorded.get(_model_key(model), {}), model, keys)
 
 
-def _engine(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Another engine is drift by itself; else its options, but those its dataclass marks as changing no number."""
-    yield "engine", old["name"], new["name"]
-    if old["name"] == new["name"]:
-        harmless = {
-            f.name for f in fields(ENGINES.get(new["name"]).options) if f.metadata.get("changes_numbers") is False
-        }
-        for key in sorted(({**old, **new}.keys()) - harmless - {"name"}):
-            yield f"engine.{key}", old.get(key), new.get(key)
+def _common(
+    where: str, old: Mapping[str, Any], new: Mapping[str, Any], keys: Iterable[str]
+) -> Iterator[tuple[str, Any, Any]]:
+    """The settings that both know: one that came or went with another version of this project says nothing."""
+    yield from ((where + key, old[key], new[key]) for key in keys if key in old and key in new)
+
+
+def _deciding(engine: Mapping[str, Any]) -> list[str]:
+    """The engine's options, but those its dataclass marks as changing no number."""
+    options = fields(ENGINES.get(engine["name"]).options)
+    return [option.name for option in options if option.metadata.get("changes_numbers") is not False]
 
 
 def _model_key(model: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -87,12 +87,18 @@ def _print_models(planned: Plan) -> None:
     shares = {p.model: p.gpu_share for p in planned.packing.placements} if planned.packing else {}
 
     def row(index: int, model: ModelPlan) -> list[object]:
-        fixed = [model.name, model.quantization, model.cells, model.trials, model.left, model.hours]
+        fixed = [model.name, model.quantization, model.cells, model.trials, model.left, round(model.hours, 2)]
         memory = [model.memory.weights / GIB, model.memory.needed(split.get(index, 1)) / GIB]
         if planned.packing is None:
             return [*fixed, *(round(value, 1) for value in memory)]
         where = ", ".join(placed[index]) if index in placed else "does not fit"
-        return [*fixed, *(round(value, 1) for value in memory), split.get(index), shares.get(index), where]
+        return [
+            *fixed,
+            *(round(value, 1) for value in memory),
+            split.get(index),
+            shares.get(index) and round(shares[index], 2),
+            where,
+        ]
 
     columns = ["model", "quant", "cells", "trials", "left", "hours", "weights GiB", "GiB per GPU"]
     columns += ["TP", "share", "GPUs"] if planned.packing else []

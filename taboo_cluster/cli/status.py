@@ -16,6 +16,13 @@ LOST_AFTER = timedelta(seconds=60)
 """Without a heartbeat for this long a run is lost."""
 
 
+BY_MODEL = """
+    SELECT model, benchmark, count(*), count(error_type), CAST(sum(completion_tokens) AS BIGINT),
+           strftime(max(started_at) AT TIME ZONE 'UTC', '%Y-%m-%d %H:%M:%S UTC')
+    FROM records GROUP BY ALL ORDER BY ALL
+"""
+
+
 def arguments(parser: argparse.ArgumentParser) -> None:
     """One run directory."""
     parser.add_argument("dir", metavar="DIR", help="the run")
@@ -24,21 +31,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print state, totals, and what is recorded of each model."""
     from taboo_cluster.analysis.database import open_runs
+    from taboo_cluster.records.reader import parts
+    from taboo_cluster.records.storage import Store
 
     beat = last_heartbeat(arguments.dir)
-    with open_runs([arguments.dir]) as connection:
-        rows = connection.execute(BY_MODEL).fetchall()
+    rows = []
+    if beat is None or parts(Store.open(arguments.dir)):
+        with open_runs([arguments.dir]) as connection:
+            rows = connection.execute(BY_MODEL).fetchall()
     print(f"{arguments.dir}: {summary(beat, datetime.now(UTC))}")
     if rows:
         print_table(["model", "benchmark", "recorded", "failed", "tokens", "last record"], rows)
     return 0
-
-
-BY_MODEL = """
-    SELECT model, benchmark, count(*), count(error_type), sum(completion_tokens),
-           strftime(max(started_at) AT TIME ZONE 'UTC', '%Y-%m-%d %H:%M:%S UTC')
-    FROM records GROUP BY ALL ORDER BY ALL
-"""
 
 
 def last_heartbeat(run_dir: str) -> Mapping[str, Any] | None:
@@ -49,9 +53,8 @@ def last_heartbeat(run_dir: str) -> Mapping[str, Any] | None:
     from taboo_cluster.records.schema import TABLES
     from taboo_cluster.records.storage import Store
 
-    query = "SELECT * EXCLUDE (filename) FROM parts ORDER BY at DESC LIMIT 1"
+    query = 'SELECT * EXCLUDE (filename) FROM parts ORDER BY "at" DESC LIMIT 1'
     with duckdb.connect() as connection:
-        connection.execute("SET TimeZone = 'UTC'")
         table = read_parts(
             connection,
             [Store.open(run_dir)],
