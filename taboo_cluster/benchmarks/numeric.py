@@ -55,6 +55,7 @@ _NUMBER = re.compile(
       (?: /(?P<divisor>{_PLAIN})
         | (?:[eE]|\s?(?:[x×*]|\\times|\\cdot)\s?10\s?\^\s?\{{?)(?P<exponent>[+-]?\d{{1,2}})(?![A-Za-z0-9])\}}?
         | \^\{{?(?P<power>\d{{1,2}})(?!\d)\}}?
+        | :00(?!\d)                                                    # 5:00
       )?
     )
     (?:\s?(?P<percent>%|per[ ]?cent\b)|[ -](?P<scale>{"|".join(_SCALES)})\b)?
@@ -72,12 +73,12 @@ _PHRASE = re.compile(
     re.IGNORECASE,
 )
 _FILLER = re.compile(
-    r"(?:[\s*_`$:=~≈([{]|\\[(\[]|\\approx|[A-Za-z]+\s*="
+    r"(?:[\s*_`\"'“$:=~≈([{]|\\approx|[A-Za-z]+\s*="
     r"|(?:therefore|thus|then|that|now|approximately|about|around|roughly|exactly|simply|just|equal to)\b)*",
     re.IGNORECASE,
 )
 _OPERATOR = re.compile(
-    r"\s*(?:[+*/×÷^=≈]|\\(?:times|cdot|div|sqrt|pi|approx)\b|-\s?[$\d(]|[x,:]\s?\d|(?:and|or|to)\s+\$?\d)"
+    r"\s*(?:[+*×÷^=≈]|/\s?[$\d(]|\\(?:times|cdot|div|sqrt|pi|approx)\b|-\s?[$\d(]|[x,:]\s?\d|(?:and|or|to)\s+\$?\d)"
 )
 _CLAUSE_END = re.compile(r"[;\n]|[.,](?!\d)|\b(?:because|since|so)\b|$")
 _NO_NUMBER = re.compile(
@@ -176,7 +177,7 @@ def _clean(text: str) -> str:
     text = re.sub("[¼-¾⅐-⅞]", lambda m: " " + unicodedata.normalize("NFKC", m[0]).replace("\u2044", "/"), text)
     text = re.sub(r"(?<=\d)(?:\{,\}|,?\\[,!]|\\ |['’_\u00a0])(?=\d{3}(?!\d))", ",", text)
     text = re.sub(r"\\([$%£€#&])", r"\1", text).replace("\u00a0", " ")
-    text = re.sub(r"\\(?:[,;:! ]|left\b|right\b|q?quad\b|displaystyle\b)|~", " ", text)
+    text = re.sub(r"\^(?:\\circ\b|\{\\circ\})|\\(?:[,;:! ()[\]]|left\b|right\b|q?quad\b|displaystyle\b)|~", " ", text)
     text = re.sub(r"\\(?:text|textbf|textit|mathrm|mathbf|mbox|mathit)\s*\{([^{}]*)\}", r" \1 ", text)
     text = re.sub(r"\\[dtc]?frac\s*([1-9])\s*([1-9])(?!\d)", r"\\frac{\1}{\2}", text)
     text = re.sub(

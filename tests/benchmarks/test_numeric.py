@@ -225,6 +225,10 @@ def test_a14_calculator_marks() -> None:
         r"\boxed{\text{Janet makes } 18}": "18",
         r"\boxed{10 500}": "10500",
         r"\boxed{ {18} }": "18",
+        r"\boxed{\(18\)}": "18",
+        r"\boxed{45^\circ}": "45",
+        r"\boxed{45^{\circ}}": "45",
+        r"\boxed{\mathbf{18}}": "18",
         r"Write it in \boxed{}. It is \boxed{7}": "7",
         r"\boxed{\frac{1}{": None,
         r"The answer is 3, so \boxed{18": None,
@@ -284,6 +288,10 @@ def test_a18_a23_answer_phrases(text: str, expected: str) -> None:
         "The final answer is:\n\n$$18$$": "18",
         "The answer is 1,234.50 dollars for 3": "1234.5",
         "The answer is 18 / 2 = 9.": "9",
+        'The answer is "18", not 3': "18",
+        "The correct answer is (18).": "18",
+        "The answer is $18/day for 3 days": "18",
+        "The answer is 5:00 PM": "5",
     }
 )
 def test_numbers_after_an_answer_phrase(text: str, expected: str) -> None:
