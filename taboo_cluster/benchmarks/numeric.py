@@ -31,7 +31,7 @@ SCORER_VERSION = "numeric-1"
 """Changes whenever the same completion could be scored differently."""
 
 MAX_DIGITS = 100
-"""A number with more digits than this is degenerate output and not read."""
+"""A number with more digits than this (written out, where it is a power) is degenerate output and not read."""
 
 _SCALES = {"hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 
@@ -250,7 +250,8 @@ def _numbers(text: str) -> list[re.Match[str]]:
 def _value(found: re.Match[str]) -> Fraction | None:
     """Exact value of a match; None for what only looks like a number."""
     part = {name: re.sub("[, ]", "", value) for name, value in found.groupdict().items() if value}
-    if "junk" in part or sum(map(str.isdigit, found[0])) > MAX_DIGITS:
+    power = int(part.get("power", "1"))
+    if "junk" in part or power * sum(map(str.isdigit, found[0])) > MAX_DIGITS:
         return None
     if "dotted" in part:
         value = Fraction(part["dotted"].replace(".", ""))
@@ -264,7 +265,7 @@ def _value(found: re.Match[str]) -> Fraction | None:
             return None
         value /= divisor
     value *= Fraction(10) ** int(part.get("exponent", "0"))
-    value **= int(part.get("power", "1"))
+    value **= power
     value *= _SCALES.get(part.get("scale", ""), 1)
     return -value if "sign" in part or "inner_sign" in part else value
 

@@ -313,6 +313,7 @@ def test_numbers_after_an_answer_phrase(text: str, expected: str) -> None:
         "((((": None,
         "no number here": None,
         "9" * 5000: None,
+        "9" * 90 + "^99": None,
         "1e3 or 2e99999": "1000",
     }
 )
