@@ -120,10 +120,7 @@ class Row:
 
 
 class RowEnds(StoppingCriteria):
-    """Ends each row at its own place; a row that has ended is padded until the last one has."""
-
-    eos_token_id = None
-    """Its mere presence makes `generate` pad what has ended."""
+    """Ends each row at its own place; what a row generates after that, until the last one has ended, is not kept."""
 
     def __init__(self, rows: Sequence[Row], taboo: TabooLogitsProcessor) -> None:
         self._rows = rows

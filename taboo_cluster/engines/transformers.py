@@ -195,6 +195,7 @@ def _load(model: ResolvedModel, device: torch.device) -> PreTrainedModel:
     }
     if model.quantization != "none":
         settings |= {"quantization_config": _quantization(model), "device_map": {"": device}}
+    transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # it would fill a log
     auto: Any = AutoModelForCausalLM
     try:
         loaded, about = auto.from_pretrained(model.source, **settings)

@@ -120,7 +120,7 @@ def test_the_masks_of_sampled_rows_act_before_sampling(model: LlamaForCausalLM) 
             pad_token_id=0,
             logits_processor=[taboo, masked],
         )
-    detours = [detour for row in taboo.detours(output) for detour in row]
+    detours = [detour for row in taboo.detours(output) for detour in row if detour.emitted_id < len(TOKENIZER)]
     assert detours
     assert all(detour.emitted_rank >= 4 and detour.bits > 0 for detour in detours)
 
