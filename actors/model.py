@@ -26,6 +26,7 @@ from taboo_cluster.benchmarks.base import Benchmark
 from taboo_cluster.config import RunConfig
 from taboo_cluster.engines.base import Engine, Hardware, Request
 from taboo_cluster.errors import EngineDied, UserError
+from taboo_cluster.hashing import stable_hash
 from taboo_cluster.records.reader import find_generations, recorded
 from taboo_cluster.records.schema import RECORD
 from taboo_cluster.records.writer import PartWriter, model_slug
@@ -56,6 +57,8 @@ class Task:
     run_id: str
     launch_id: str
     replica: int
+    items: Mapping[str, str]
+    """Digest of each benchmark's items, as the driver has them."""
     lookup: tuple[str, ...] = ()
     """Runs whose outputs may be taken instead of made again."""
 
@@ -155,7 +158,7 @@ class _Loaded:
         config = compose.from_dict(task.config)
         self._task = task
         self._benchmarks = {name: compose.build_benchmark(config, name) for name in config.benchmarks}
-        self._items = {name: {i.item_id: i for i in b.items()} for name, b in self._benchmarks.items()}
+        self._items = {name: self._same_items(benchmark) for name, benchmark in self._benchmarks.items()}
         self._cells = cells(config, config.models, self._benchmarks)
         entry, options = compose.engine_options(config)
         self._engine: Engine = entry.build(task.model, options, task.hardware)
@@ -193,13 +196,18 @@ class _Loaded:
         self._write_row()
 
     def trial(self, ref: Ref) -> Trial:
-        """The trial a reference means; raises UserError where this node has other items than the driver."""
+        """The trial a reference means."""
         cell = self._cells[ref.cell]
-        item = self._items[cell.benchmark].get(ref.item_id)
-        if item is None:
-            raise UserError(f"{cell.benchmark} on node {socket.gethostname()} has no item {ref.item_id!r}")
+        item = self._items[cell.benchmark][ref.item_id]
         engine = self._task.config["engine"]["name"]
         return Trial(self._task.model, engine, cell.benchmark, item, cell.condition, cell.replicate, ref.attempt)
+
+    def _same_items(self, benchmark: Benchmark) -> dict[str, Item]:
+        """Items by id; raises UserError where this node has other ones than the driver."""
+        items = benchmark.items()
+        if digest(items) != self._task.items[benchmark.name]:
+            raise UserError(f"the items of {benchmark.name} on node {socket.gethostname()} are not the driver's")
+        return {item.item_id: item for item in items}
 
     def close(self) -> None:
         """Flush, free the model, and record the end."""
@@ -242,6 +250,11 @@ class _Loaded:
         prompt = benchmark.prompt(item, item.question, condition.prompt_style, condition.n_shots)
         rendered = prompts.render(prompt, self._task.model, self._engine.tokenizer)
         return Request("canary", rendered.text, rendered.ids, canary.TOKENS)
+
+
+def digest(items: Sequence[Item]) -> str:
+    """Hash of what an item's trial_id depends on: equal digests, equal ids."""
+    return stable_hash([[item.split, item.item_id, item.question, item.gold] for item in items])
 
 
 def worker_id(task: Task) -> str:

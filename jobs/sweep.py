@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import FrameType
 
-from actors.model import Task
+from actors.model import Task, digest
 from jobs.cluster import Machines, cluster, full_disks, needs
 from jobs.monitor import Monitor
 from jobs.pool import Need, Pool
@@ -37,6 +37,8 @@ class Sweep:
     config: RunConfig
     """With run_dir and the hub's revisions filled in."""
     versions: Mapping[str, str]
+    items: Mapping[str, str]
+    """Digest of each benchmark's items."""
     works: Sequence[ModelWork]
     """By model, in the config's order."""
     notes: Sequence[str]
@@ -90,7 +92,8 @@ def prepare(config: RunConfig) -> Sweep:
         limit = model_limit(config.limit, config.models[index].limit)
         own = {name: subsample(of, limit, config.seed) for name, of in items.items()}
         works.append(ModelWork(config, index, model, every, benchmarks, own, begun.run_dir, stale))
-    return Sweep(begun, config, versions, works, notes)
+    digests = {name: digest(of) for name, of in items.items()}
+    return Sweep(begun, config, versions, digests, works, notes)
 
 
 def _pinned(model: ModelConfig, found: ResolvedModel) -> ModelConfig:
@@ -124,6 +127,7 @@ def run(sweep: Sweep, machines: Machines, stop: threading.Event) -> None:
             run_id=begun.run_id,
             launch_id=begun.launch_id,
             replica=replica,
+            items=sweep.items,
             lookup=(*config.reuse, *((begun.run_dir,) if work.redoes else ())),
         )
 

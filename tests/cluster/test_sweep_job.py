@@ -1,0 +1,262 @@
+"""The sweep's driver with real Ray and the scripted engine: run, resume, extend, kill, fail."""
+
+import json
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import duckdb
+import pytest
+from scripted_runs import counts, files, rows, view, wait_for
+
+PER_ITEM = 7
+"""Trials of one model and item: ranks 0, 1, 2, 4, 8, and a replicate of ranks 0 and 1."""
+HALF_S = "engine.delay_s=0.01"
+
+
+@pytest.fixture(scope="module")
+def finished(workspace, tmp_path_factory):
+    """A run of two models that ended well: its directory and what the command printed."""
+    run_dir = tmp_path_factory.mktemp("finished") / "run"
+    status, output = workspace.command(run_dir, "limit=40", models=("one", "two"))
+    assert status == 0, output
+    return run_dir, output
+
+
+@pytest.fixture
+def run_dir(finished, tmp_path):
+    """A copy of the finished run."""
+    copy = tmp_path / "run"
+    shutil.copytree(finished[0], copy)
+    return copy
+
+
+def test_a_sweep_ends_in_records_results_and_a_table(finished):
+    run_dir, output = finished
+    seen = counts(run_dir)
+    assert len(seen) == 2 * PER_ITEM * 40
+    assert set(seen.values()) == {1}
+    assert (run_dir / "config.yaml").exists()
+    with duckdb.connect(str(run_dir / "results.duckdb"), read_only=True) as results:
+        table = results.sql("SELECT model, retention, n FROM retention WHERE taboo_rank = 1 ORDER BY model").fetchall()
+    assert [row[0] for row in table] == ["one", "two"]
+    for model, retention, n in table:
+        right = "(SELECT item_id FROM records WHERE model = '{0}' AND taboo_rank = {1} AND replicate = 0 AND correct)"
+        both = " INTERSECT ".join(right.format(model, rank) for rank in (0, 1))
+        (kept,) = view(run_dir, f"SELECT count(*) AS n FROM ({both})")
+        assert retention == pytest.approx(kept["n"] / n)
+        assert 0.3 < retention < 0.9, "the script says 0.5 / 0.9"
+    assert "retention" in output
+    assert f"560 of 560 trials recorded in {run_dir}" in output
+    assert f"python -m taboo_cluster sql {run_dir}" in output
+    assert "\r" not in output
+
+
+def test_a_replicate_comes_after_its_replicate_0(finished):
+    run_dir, _ = finished
+    times = dict(rows(run_dir, "replicate, [min(started_at), max(started_at)]", "model = 'one' GROUP BY replicate"))
+    first = rows(run_dir, "max(started_at)", "model = 'one' AND replicate = 0 AND taboo_rank IN (0, 1)")[0][0]
+    assert first <= times[1][0]
+
+
+def test_side_tables_say_who_made_what(finished):
+    run_dir, _ = finished
+    read = lambda table: duckdb.sql(f"SELECT * FROM read_parquet('{run_dir}/tables/{table}/*.parquet')").df()  # noqa: E731
+    launches, workers, beats = read("launches"), read("workers"), read("heartbeat")
+    assert len(launches) == 1
+    assert json.loads(launches.config[0])["engine"]["name"] == "scripted"
+    assert {"python", "ray", "torch", "scorer arithmetic", "weights one"} <= json.loads(launches.versions[0]).keys()
+    assert sorted(workers.model) == ["one", "two"]
+    assert workers.ended_at.notna().all()
+    assert set(workers.worker_id) == {worker for (worker,) in rows(run_dir, "DISTINCT worker_id")}
+    assert list(beats[["state", "done", "failed", "total"]].itertuples(index=False, name=None)) == [
+        ("done", 560, 0, 560)
+    ]
+
+
+def test_no_environment_is_written_anywhere(finished):
+    run_dir, output = finished
+    secret = os.environ["PATH"]
+    assert secret not in output
+    for path in run_dir.rglob("*"):
+        assert not path.is_file() or secret.encode() not in path.read_bytes(), path
+
+
+def test_f2_again_does_nothing(workspace, run_dir):
+    before = files(run_dir), sorted(path.name for path in run_dir.rglob("*"))
+    status, output = workspace.command(run_dir, "limit=40", models=("one", "two"))
+    assert status == 0, output
+    assert (files(run_dir), sorted(path.name for path in run_dir.rglob("*"))) == before
+    assert "560 of 560 trials recorded" in output
+
+
+def test_extending_runs_only_the_new_cells_and_redoes_a_damaged_part(workspace, run_dir):
+    part = max(run_dir.glob("records/one/*.parquet"), key=lambda path: path.stat().st_size)
+    damaged = {trial for (trial,) in duckdb.sql(f"SELECT trial_id FROM '{part}'").fetchall()}
+    part.write_bytes(part.read_bytes()[:-100])
+    kept = {path: content for path, content in files(run_dir).items() if not path.endswith(part.name)}
+    old = {trial for (trial,) in rows_of(kept, run_dir)}
+    status, output = workspace.command(run_dir, "limit=50", "taboo.ranks=[0,1,2,4,8,16]", models=("one", "two"))
+    assert status == 0, output
+    assert "set aside" in output
+    assert kept.items() <= files(run_dir).items()
+    seen = counts(run_dir)
+    assert len(seen) == 2 * (PER_ITEM + 1) * 50
+    assert set(seen.values()) == {1}
+    new = dict(rows(run_dir, "trial_id, launch_id"))
+    first = min(new.values())
+    assert {trial for trial, launch in new.items() if launch == first} == old
+    assert damaged <= new.keys() - old
+
+
+def rows_of(parts, run_dir):
+    names = [str(Path(run_dir, part)) for part in parts]
+    return duckdb.sql(f"SELECT trial_id FROM read_parquet({names!r})").fetchall()
+
+
+@pytest.mark.parametrize(
+    ("setting", "named"),
+    [
+        ("engine.wrong=no", "engine.wrong"),
+        ("benchmark.arithmetic.max_tokens=99", "benchmark.arithmetic.max_tokens"),
+    ],
+)
+def test_a_setting_that_would_change_records_is_refused_by_name(workspace, run_dir, setting, named):
+    before = files(run_dir)
+    status, output = workspace.command(run_dir, "limit=40", setting, models=("one", "two"))
+    assert status == 2
+    assert named in output
+    assert len(output.splitlines()) == 1
+    assert files(run_dir) == before
+
+
+def test_a_directory_that_is_no_run_is_refused(workspace, tmp_path):
+    (tmp_path / "letter.txt").write_text("dear")
+    status, output = workspace.command(tmp_path, "limit=2")
+    assert status == 2
+    assert "is not a run" in output
+    assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
+
+
+def half_done(workspace, run_dir, process, share=0.5, total=PER_ITEM * 120):
+    wait_for(lambda: len(rows(run_dir, "trial_id")) >= share * total, process)
+
+
+def finish(workspace, run_dir, before):
+    """Run the command again: everything once, and what was on disk not again."""
+    status, output = workspace.command(run_dir, "limit=120")
+    assert status == 0, output
+    after = dict(rows(run_dir, "trial_id, launch_id"))
+    assert len(counts(run_dir)) == PER_ITEM * 120
+    assert set(counts(run_dir).values()) == {1}
+    assert before.items() <= after.items()
+    (shown,) = view(run_dir, "SELECT count(*) AS n, count(DISTINCT trial_id) AS trials FROM records")
+    assert shown == {"n": PER_ITEM * 120, "trials": PER_ITEM * 120}
+
+
+def test_e8_kill_9_of_the_driver_loses_only_what_was_in_flight(workspace, tmp_path):
+    run_dir = tmp_path / "run"
+    process = workspace.start(run_dir, "limit=120", HALF_S)
+    half_done(workspace, run_dir, process, 0.3)
+    process.kill()
+    process.communicate()
+    workers_gone(run_dir)
+    before = dict(rows(run_dir, "trial_id, launch_id"))
+    assert 0 < len(before) < PER_ITEM * 120
+    finish(workspace, run_dir, before)
+
+
+def workers_gone(run_dir):
+    """Wait until the actors of a killed driver have followed it."""
+    pids = [pid for (pid,) in duckdb.sql(f"SELECT pid FROM '{run_dir}/tables/workers/*.parquet'").fetchall()]
+    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
+
+
+def test_ctrl_c_puts_everything_on_disk_and_says_how_to_go_on(workspace, tmp_path):
+    run_dir = tmp_path / "run"
+    process = workspace.start(run_dir, "limit=120", HALF_S)
+    half_done(workspace, run_dir, process, 0.3)
+    os.killpg(process.pid, signal.SIGINT)
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 130, output
+    before = dict(rows(run_dir, "trial_id, launch_id"))
+    assert f"{len(before)} of {PER_ITEM * 120} trials recorded" in output
+    assert f"run_dir={run_dir}" in output
+    (state,) = duckdb.sql(f"SELECT state, done FROM '{run_dir}/tables/heartbeat/*.parquet'").fetchall()
+    assert state == ("interrupted", len(before))
+    finish(workspace, run_dir, before)
+
+
+def test_e2_kill_9_of_an_actor_is_made_good_in_the_same_launch(workspace, tmp_path):
+    run_dir = tmp_path / "run"
+    process = workspace.start(run_dir, "limit=120", HALF_S)
+    half_done(workspace, run_dir, process, 0.3)
+    ((pid,),) = duckdb.sql(f"SELECT pid FROM '{run_dir}/tables/workers/*.parquet'").fetchall()
+    before = dict(rows(run_dir, "trial_id, worker_id"))
+    os.kill(pid, signal.SIGKILL)
+    output, _ = process.communicate(timeout=240)
+    assert process.returncode == 0, output
+    assert set(counts(run_dir).values()) == {1}
+    after = dict(rows(run_dir, "trial_id, worker_id"))
+    assert len(after) == PER_ITEM * 120
+    assert before.items() <= after.items()
+    assert len(set(after.values())) == 2, "the second life of the actor made the rest"
+
+
+def test_a_dead_engine_is_started_again(workspace, tmp_path):
+    run_dir, once = tmp_path / "run", tmp_path / "once"
+    once.mkdir()
+    status, output = workspace.command(run_dir, "limit=20", "engine.die_after=50", f"engine.once_path={once}")
+    assert status == 0, output
+    seen = counts(run_dir)
+    assert len(seen) == PER_ITEM * 20
+    assert set(seen.values()) == {1}
+    assert len(rows(run_dir, "DISTINCT worker_id")) == 2
+
+
+def test_d2_a_model_that_cannot_be_loaded_does_not_stop_the_others(workspace, tmp_path):
+    run_dir = tmp_path / "run"
+    status, output = workspace.command(run_dir, "limit=20", "engine.refuse=[one]", models=("one", "two"))
+    assert status == 1, output
+    assert "FAILED one: one was refused" in output
+    assert rows(run_dir, "model, outcome, error_type", "model = 'one'") == [("one", "error", "model_load_failed")]
+    assert len(rows(run_dir, "trial_id", "model = 'two' AND error_type IS NULL")) == PER_ITEM * 20
+    status, output = workspace.command(run_dir, "limit=20", models=("one", "two"))
+    assert status == 0, output
+    assert view(run_dir, "SELECT count(*) AS n FROM records WHERE outcome <> 'error'") == [{"n": 2 * PER_ITEM * 20}]
+
+
+def test_k3_transient_errors_are_tried_again_permanent_ones_when_asked(workspace, tmp_path):
+    run_dir, once = tmp_path / "run", tmp_path / "once"
+    once.mkdir()
+    fails = ["limit=20", "engine.fail=0.2", f"engine.once_path={once}", "max_error_share=0.5"]
+    status, output = workspace.command(run_dir, *fails)
+    assert status == 0, output
+    (shown,) = view(run_dir, "SELECT max(attempt) AS most, count(error_type) AS errors, count(*) AS n FROM records")
+    assert shown == {"most": 2, "errors": 0, "n": PER_ITEM * 20}
+    assert len(rows(run_dir, "trial_id")) > PER_ITEM * 20, "the failed attempts stay on record"
+
+    run_dir = tmp_path / "permanent"
+    fails[1] += "5"
+    shutil.rmtree(once)
+    once.mkdir()
+    status, output = workspace.command(run_dir, *fails, "engine.fail_type=nan_logits")
+    assert status == 0, output
+    errors = len(rows(run_dir, "trial_id", "error_type = 'nan_logits'"))
+    assert errors > 0
+    assert f"{errors} x nan_logits" in output
+    status, output = workspace.command(run_dir, "limit=20", "retry=permanent")
+    assert status == 0, output
+    (shown,) = view(run_dir, "SELECT count(error_type) AS errors, count(*) AS n FROM records")
+    assert shown == {"errors": 0, "n": PER_ITEM * 20}
+    assert len(rows(run_dir, "trial_id")) == PER_ITEM * 20 + errors
+
+
+def test_a_hopeless_model_stops_early(workspace, tmp_path):
+    run_dir = tmp_path / "run"
+    status, output = workspace.command(run_dir, "engine.fail=0.5", "limit=300")
+    assert status == 1, output
+    assert "max_error_share" in output
+    assert "the scripted engine was told to fail" in output
+    assert len(rows(run_dir, "trial_id")) < PER_ITEM * 300 / 2
