@@ -28,7 +28,7 @@ def model_slug(name: str) -> str:
     "a/b" and "a=b" do not meet.
     """
     safe = re.sub(r"[^A-Za-z0-9.-]+|-{2,}", "--", name).strip(".-")[:100]
-    if safe == name:
+    if safe and safe == name:
         return safe
     return f"{safe}--{hashlib.blake2b(name.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"
 
