@@ -21,12 +21,16 @@ from taboo_cluster.engines.base import Hardware
 from taboo_cluster.errors import UserError
 from taboo_cluster.placement import GIB, Gpu
 from taboo_cluster.planning import plan
+from taboo_cluster.runner import describe
 
 EXCLUDES = [".git", ".venv", "runs", "docs", "tests", "*.parquet", "*.duckdb"]
 """Of the checkout, what no node needs."""
 OBJECT_STORE = 256 * 1024**2
 """Bytes for objects in flight where this command starts Ray: only ids travel."""
+STARTS = 3
+"""Times Ray is tried to be started on a busy machine."""
 FULL = 0.95
+"""Share of a disk from which on a warning is given."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +48,17 @@ def cluster(config: ClusterConfig) -> Iterator[Machines]:
     A started Ray shows its dashboard on 127.0.0.1 only. A joined cluster gets this checkout as its working_dir.
     Raises UserError where there is no cluster at the address.
     """
-    logging.getLogger("ray").setLevel(logging.ERROR)
+    _start(config) if config.address is None else _join(config.address)
     try:
-        if config.address is None:
+        yield machines(config)
+    finally:
+        ray.shutdown()
+
+
+def _start(config: ClusterConfig) -> None:
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    for again in reversed(range(STARTS)):
+        try:
             ray.init(
                 num_cpus=config.cpus or os.cpu_count(),
                 include_dashboard=config.dashboard,
@@ -56,20 +68,24 @@ def cluster(config: ClusterConfig) -> Iterator[Machines]:
                 logging_level=logging.ERROR,
                 runtime_env={"env_vars": {"PYTHONPATH": _python_path()}},
             )
-        else:
-            ray.init(
-                address=config.address,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-                runtime_env={"working_dir": str(ROOT), "excludes": EXCLUDES},
-            )
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        asked = f"cluster.address={config.address}" if config.address else "Ray on this machine"
-        raise UserError(f"{asked} cannot be reached or started: {' '.join(str(error).split())[:300]}") from error
+            return
+        except Exception as error:  # Ray raises a bare Exception where a busy machine takes more than 30 s to start it
+            ray.shutdown()
+            if not again:
+                raise UserError(f"Ray does not start on this machine: {describe(error)}") from error
+
+
+def _join(address: str) -> None:
+    logging.getLogger("ray").setLevel(logging.ERROR)
     try:
-        yield machines(config)
-    finally:
-        ray.shutdown()
+        ray.init(
+            address=address,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            runtime_env={"working_dir": str(ROOT), "excludes": EXCLUDES},
+        )
+    except Exception as error:  # no cluster there, another version of Ray or Python, no token ...
+        raise UserError(f"cannot join the Ray cluster at cluster.address={address}: {describe(error)}") from error
 
 
 def _python_path() -> str:
