@@ -149,13 +149,15 @@ def test_g4_small_parts_are_merged_with_the_same_rows(tmp_path: Path) -> None:
 
 def test_short_parts_are_merged_until_they_are_full(tmp_path: Path) -> None:
     writer = PartWriter(str(tmp_path), "part-a", RECORD, rows=4, merge_at=3)
-    for number in range(40):
+    counts = []
+    for number in range(16):
         writer.add({"trial_id": f"t{number}"})
         writer.flush()
+        counts.append(sorted(pq.ParquetFile(path).metadata.num_rows for path in tmp_path.glob("*.parquet")))
     writer.close()
-    counts = [pq.ParquetFile(path).metadata.num_rows for path in sorted(tmp_path.glob("*.parquet"))]
-    assert sum(counts) == 40
-    assert len(counts) <= 40 // 12 + 3
+    # A merged part joins the next merge until it has rows * merge_at = 12 rows.
+    assert counts[:6] == [[1], [1, 1], [3], [1, 3], [5], [1, 5]]
+    assert counts[12:] == [[13], [1, 13], [1, 1, 13], [3, 13]]
 
 
 def test_merging_writes_before_it_deletes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
