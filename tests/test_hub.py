@@ -20,8 +20,10 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
-from tokenizers.pre_tokenizers import Whitespace
+from tokenizers.decoders import ByteLevel as ByteLevelDecoder
+from tokenizers.models import BPE
+from tokenizers.pre_tokenizers import ByteLevel
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 COMMIT, OLD_COMMIT = "a" * 40, "b" * 40
 MODEL, DATASET = "models/tiny/llama", "datasets/openai/gsm8k"
@@ -110,22 +112,30 @@ def row(question: str, answer: str) -> str:
     return json.dumps({"question": question, "answer": answer}) + "\n"
 
 
-def tiny_model() -> dict[str, bytes]:
-    """Config and word-level tokenizer of a Llama."""
-    words = Tokenizer(WordLevel({"<unk>": 0, "x": 1}, unk_token="<unk>"))
-    words.pre_tokenizer = Whitespace()
-    config = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 2}
-    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "unk_token": "<unk>"}
-    return {
-        "config.json": json.dumps(config).encode(),
-        "tokenizer.json": words.to_str().encode(),
-        "tokenizer_config.json": json.dumps(settings).encode(),
-    }
+def tiny_model(folder: Path) -> dict[str, bytes]:
+    """The files of a very small Llama with random weights and a byte-level tokenizer."""
+    alphabet = sorted(ByteLevel.alphabet())
+    bytewise = Tokenizer(BPE({piece: n for n, piece in enumerate(["<|end|>", *alphabet])}, []))
+    bytewise.pre_tokenizer = ByteLevel(add_prefix_space=False)
+    bytewise.decoder = ByteLevelDecoder()
+    PreTrainedTokenizerFast(tokenizer_object=bytewise, eos_token="<|end|>").save_pretrained(folder)
+    config = LlamaConfig(
+        vocab_size=len(alphabet) + 1,
+        hidden_size=8,
+        intermediate_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        max_position_embeddings=64,
+        bos_token_id=None,
+        eos_token_id=0,
+    )
+    LlamaForCausalLM(config).save_pretrained(folder)
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 @pytest.fixture(scope="module")
-def hub() -> Iterator[Hub]:
-    files = tiny_model()
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
+    files = tiny_model(tmp_path_factory.mktemp("model"))
     card = b"---\nconfigs:\n- config_name: main\n  data_files:\n  - split: test\n    path: main/test.jsonl\n---\n"
     new = row(QUESTION, "2 + 3 = 5\n#### 5") + row("And 1 + 1?", "#### 2")
     old = row(QUESTION, "2 + 3 = 5\n#### 5")
@@ -158,7 +168,14 @@ def model(name="tiny/llama", **settings):
     return resolve(ModelConfig(name=name, **settings))
 
 def tokens():
-    return load_tokenizer(model())("x y").input_ids
+    return load_tokenizer(model()).convert_ids_to_tokens(load_tokenizer(model())("x y").input_ids)
+
+def generated():
+    from taboo_cluster.engines.base import ENGINES, Hardware, Request
+    entry = ENGINES.get("transformers")
+    engine = entry.build(model(dtype="float32"), entry.options(), Hardware())
+    (done,) = engine.generate([Request("k", "x", tuple(engine.tokenizer("x").input_ids), max_tokens=4)])
+    return done.generation.token_ids
 
 def items(**options):
     entry = BENCHMARKS.get("gsm8k")
@@ -186,10 +203,11 @@ print(json.dumps([{", ".join(f"result(lambda: {call})" for call in calls)}]))
 
 
 def test_a_model_name_is_resolved_to_a_commit_and_again_from_the_cache(hub: Hub, tmp_path: Path) -> None:
-    calls = ("vars(model())", "tokens()")
+    calls = ("vars(model())", "tokens()", "generated()")
     online = run(tmp_path, *calls, HF_ENDPOINT=hub.url)
     assert (online[0]["revision"], online[0]["source"], online[0]["is_local"]) == (COMMIT, "tiny/llama", False)
-    assert online[1] == [1, 0]
+    assert online[1] == ["x", "Ġ", "y"]
+    assert 1 <= len(online[2]) <= 4
     asked = len(hub.requests)
     assert run(tmp_path, *calls, HF_HUB_OFFLINE="1", HF_ENDPOINT=hub.url) == online
     assert len(hub.requests) == asked
