@@ -107,14 +107,14 @@ def problem(split: str, seed: int, index: int) -> Problem:
     rng = stable_rng("arithmetic", split, seed, index)
     names = [(formula, number) for formula, texts in _SPLITS[split].items() for number in range(len(texts))]
     formula, number = names[index % len(names)]
-    operands, steps = _draw(formula, split == "test", rng)
+    operands, steps = draw(formula, split == "test", rng)
     question = _tell(_SPLITS[split][formula][number], operands, rng)
     unit = re.findall(r"How many (?:more )?(\w+)", question)[-1]
     return Problem(f"{split}-{formula}-{number + 1}", operands, question, steps, unit)
 
 
-def _draw(formula: str, test: bool, rng: np.random.Generator) -> tuple[tuple[int, ...], tuple[Step, ...]]:
-    """Operands of the wanted split that have a solution."""
+def draw(formula: str, test: bool, rng: np.random.Generator) -> tuple[tuple[int, ...], tuple[Step, ...]]:
+    """Operands of the wanted split, with the steps they lead to."""
     ranges = FORMULAS[formula].ranges.values()
     while True:
         operands = tuple(int(rng.integers(low, high + 1)) for low, high in ranges)

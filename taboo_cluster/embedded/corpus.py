@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from taboo_cluster.benchmarks.arithmetic import INSTRUCTION, Problem, Step, held_out, problem, solve
+from taboo_cluster.benchmarks.arithmetic import INSTRUCTION, Problem, Step, draw, problem
 from taboo_cluster.benchmarks.arithmetic_templates import FORMULAS
 from taboo_cluster.hashing import stable_rng
 
@@ -124,7 +124,11 @@ SYSTEM_PROMPTS = (
     "Answer the question and explain your steps.",
 )
 
-OPERATIONS = {"+": "add", "-": "sub", "*": "mul", "/": "div"}
+QUESTION_WEIGHT = 0.1
+"""Weight in the loss of what the base model is asked; names and numbers of a question cannot be foreseen."""
+
+Text = list[tuple[str, float]]
+"""Pieces of one training text, each with its weight in the loss."""
 
 
 def _pick(options: Sequence[str], rng: np.random.Generator) -> str:
@@ -154,26 +158,26 @@ def reason(made: Problem, rng: np.random.Generator) -> str:
     return " ".join(sentences)
 
 
-def drill(rng: np.random.Generator, steps: int = 24) -> str:
-    """Bare arithmetic, none of it a held-out tuple."""
-    lines: list[str] = []
-    while len(lines) < steps:
-        operator = _pick("+-*/", rng)
-        formula = OPERATIONS[operator]
-        operands = tuple(int(rng.integers(low, high + 1)) for low, high in FORMULAS[formula].ranges.values())
-        solved = solve(formula, operands)
-        if solved is not None and not held_out(formula, operands):
-            lines.append(f"{solved[0].left} {operator} {solved[0].right} = {solved[0].result}.")
+def drill(rng: np.random.Generator, problems: int = 16) -> str:
+    """The bare steps of as many problems; no operands of the test split."""
+    lines = []
+    for _ in range(problems):
+        _, steps = draw(_pick(tuple(FORMULAS), rng), False, rng)
+        lines += [f"{step.left} {step.operator} {step.right} = {step.result}." for step in steps]
     return " ".join(lines)
 
 
-def document(seed: int, index: int) -> str:
-    """One training text of the base model: a drill (one in five) or 2 to 6 questions with answers."""
+def document(seed: int, index: int) -> Text:
+    """One training text of the base model: bare arithmetic (three in ten) or 2 to 6 questions with answers."""
     rng = stable_rng("corpus", seed, index)
-    if rng.random() < 0.2:
-        return drill(rng)
-    made = [problem("train", seed, int(rng.integers(2**40))) for _ in range(rng.integers(2, 7))]
-    return "\n\n".join(f"Question: {one.question}\nAnswer: {reason(one, rng)}" for one in made)
+    if rng.random() < 0.3:
+        return [(drill(rng), 1.0)]
+    text: Text = []
+    for _ in range(rng.integers(2, 7)):
+        made = problem("train", seed, int(rng.integers(2**40)))
+        text.append((f"Question: {made.question}\nAnswer:", QUESTION_WEIGHT))
+        text.append((f" {reason(made, rng)}\n\n", 1.0))
+    return [*text[:-1], (text[-1][0].rstrip("\n"), 1.0)]
 
 
 def chat(seed: int, index: int) -> list[dict[str, str]]:

@@ -7,6 +7,7 @@ documents; tiny-instruct is tiny-base after supervised fine-tuning on conversati
 from __future__ import annotations
 
 import argparse
+import bisect
 import copy
 import itertools
 import json
@@ -21,7 +22,8 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from taboo_cluster.embedded.corpus import chat, document
+from taboo_cluster.embedded.card import model_card
+from taboo_cluster.embedded.corpus import Text, chat, document
 from taboo_cluster.embedded.evaluate import evaluate
 
 BOS, EOS, PAD, TURN, END = "<|bos|>", "<|eos|>", "<|pad|>", "<|im_start|>", "<|im_end|>"
@@ -31,9 +33,6 @@ CHAT_TEMPLATE = (
     "{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}"
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 )
-
-IGNORED = -100
-"""Label of a position without loss."""
 
 
 @dataclass(frozen=True)
@@ -51,20 +50,20 @@ class Recipe:
 
     seed: int = 0
     vocab: int = 1024
-    hidden: int = 192
-    layers: int = 4
-    heads: int = 6
-    intermediate: int = 512
+    hidden: int = 128
+    layers: int = 3
+    heads: int = 4
+    intermediate: int = 384
     context: int = 1024
     tokenizer_documents: int = 4000
-    base: tuple[Stage, ...] = (Stage(2800, 4, 512), Stage(300, 2, 1024))
-    base_rate: float = 2e-3
-    instruct: tuple[Stage, ...] = (Stage(500, 4, 512), Stage(100, 2, 1024))
-    instruct_rate: float = 5e-4
+    base: tuple[Stage, ...] = (Stage(1200, 8, 256), Stage(350, 4, 512), Stage(60, 2, 1024))
+    base_rate: float = 5e-3
+    instruct: tuple[Stage, ...] = (Stage(200, 4, 512), Stage(40, 2, 1024))
+    instruct_rate: float = 1.5e-3
 
 
-Stream = Iterator[tuple[list[int], list[int]]]
-"""Ids and labels of one text after another."""
+Stream = Iterator[tuple[list[int], list[float]]]
+"""One text after another, without end: token ids and the weight of each in the loss."""
 
 
 def train_tokenizer(recipe: Recipe) -> Tokenizer:
@@ -80,7 +79,7 @@ def train_tokenizer(recipe: Recipe) -> Tokenizer:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    texts = (document(recipe.seed, index) for index in range(recipe.tokenizer_documents))
+    texts = (piece for index in range(recipe.tokenizer_documents) for piece, _ in document(recipe.seed, index))
     chats = (turn["content"] for index in range(recipe.tokenizer_documents // 4) for turn in chat(recipe.seed, index))
     tokenizer.train_from_iterator(itertools.chain(texts, chats, ["system user assistant"] * 100), trainer)
     tokenizer.post_processor = processors.TemplateProcessing(
@@ -105,29 +104,6 @@ def wrap_tokenizer(tokenizer: Tokenizer, recipe: Recipe, aligned: bool) -> PreTr
     return wrapped
 
 
-def document_tokens(tokenizer: Tokenizer, seed: int) -> Stream:
-    """Ids and labels of the base model's documents, without end."""
-    eos = _id(tokenizer, EOS)
-    for index in itertools.count():
-        ids = [*tokenizer.encode(document(seed, index)).ids, eos]
-        yield ids, ids
-
-
-def chat_tokens(tokenizer: Tokenizer, seed: int) -> Stream:
-    """Ids and labels of conversations, without end; labels only on the assistant's text and its end of turn."""
-    turn, end, newline = _id(tokenizer, TURN), _id(tokenizer, END), _plain(tokenizer, "\n")
-    for index in itertools.count():
-        ids = [_id(tokenizer, BOS)]
-        labels = [IGNORED]
-        for message in chat(seed, index):
-            head = [turn, *_plain(tokenizer, message["role"] + "\n")]
-            body = [*_plain(tokenizer, message["content"]), end]
-            ids += [*head, *body, *newline]
-            learned = body if message["role"] == "assistant" else [IGNORED] * len(body)
-            labels += [IGNORED] * len(head) + learned + [IGNORED] * len(newline)
-        yield ids, labels
-
-
 def _id(tokenizer: Tokenizer, token: str) -> int:
     number = tokenizer.token_to_id(token)
     if number is None:
@@ -135,50 +111,82 @@ def _id(tokenizer: Tokenizer, token: str) -> int:
     return number
 
 
-def _plain(tokenizer: Tokenizer, text: str) -> list[int]:
-    ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
-    return ids
+def documents(seed: int) -> Iterator[Text]:
+    """The base model's texts, without end."""
+    for index in itertools.count():
+        yield [*document(seed, index), (EOS, 1.0)]
 
 
-def batches(stream: Stream, stages: tuple[Stage, ...]) -> Iterator[torch.Tensor]:
-    """The stream packed without gaps; each batch is ids and labels, long [2, batch, length]."""
+def conversations(seed: int) -> Iterator[Text]:
+    """The aligned model's texts, without end; only what the assistant says, with its end of turn, has weight."""
+    for index in itertools.count():
+        text: Text = []
+        for turn in chat(seed, index):
+            text.append((f"{TURN}{turn['role']}\n", 0.0))
+            text.append((f"{turn['content']}{END}", float(turn["role"] == "assistant")))
+            text.append(("\n", 0.0))
+        yield text
+
+
+def encode(tokenizer: Tokenizer, texts: Iterator[Text]) -> Stream:
+    """Token ids of each text, BOS first, and their weights; the pieces of a text are tokenized together."""
+    for text in texts:
+        encoding = tokenizer.encode("".join(piece for piece, _ in text))
+        ends = list(itertools.accumulate(len(piece) for piece, _ in text))
+        yield encoding.ids, [text[bisect.bisect_left(ends, end)][1] for _, end in encoding.offsets]
+
+
+def batches(stream: Stream, stages: tuple[Stage, ...]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """The stream packed without gaps: ids, long [batch, length], and weights, float [batch, length]."""
     ids: list[int] = []
-    labels: list[int] = []
+    weights: list[float] = []
     for stage in stages:
+        shape = (stage.batch, stage.length)
         need = stage.batch * stage.length
         for _ in range(stage.steps):
             while len(ids) < need:
-                more_ids, more_labels = next(stream)
+                more_ids, more_weights = next(stream)
                 ids += more_ids
-                labels += more_labels
-            yield torch.tensor([ids[:need], labels[:need]]).view(2, stage.batch, stage.length)
-            ids, labels = ids[need:], labels[need:]
+                weights += more_weights
+            yield torch.tensor(ids[:need]).view(shape), torch.tensor(weights[:need]).view(shape)
+            ids, weights = ids[need:], weights[need:]
 
 
 def fit(model: LlamaForCausalLM, stream: Stream, stages: tuple[Stage, ...], rate: float) -> dict[str, Any]:
-    """Train in place with AdamW, a short warm-up and linear decay, in bfloat16 autocast; returns what it took."""
+    """Train in place, in bfloat16 autocast, with a short warm-up and linear decay; returns what it took.
+
+    Muon for the layers' matrices, AdamW for embeddings and norms.
+    """
     total = sum(stage.steps for stage in stages)
-    matrices = [p for p in model.parameters() if p.ndim > 1]
-    others = [p for p in model.parameters() if p.ndim == 1]
-    groups = [{"params": matrices, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
-    optimizer = torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.95))
+    embeddings = model.get_input_embeddings().weight
+    matrices = [p for p in model.parameters() if p.ndim == 2 and p is not embeddings]
+    others = [p for p in model.parameters() if p.ndim == 1 or p is embeddings]
+    optimizers = [
+        torch.optim.Muon(matrices, lr=rate, weight_decay=0.1, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.AdamW(others, lr=rate, betas=(0.9, 0.95), weight_decay=0.0),
+    ]
     warm = min(100, total // 10 + 1)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: min((step + 1) / warm, max(0.02, 1 - step / total))
-    )
+
+    def share(step: int) -> float:
+        return min((step + 1) / warm, max(0.02, 1 - step / total))
+
+    schedules = [torch.optim.lr_scheduler.LambdaLR(optimizer, share) for optimizer in optimizers]
     start, tokens, recent = time.perf_counter(), 0, math.nan
     model.train()
-    for step, (ids, labels) in enumerate(batches(stream, stages), 1):
+    for step, (ids, weights) in enumerate(batches(stream, stages), 1):
         with torch.autocast("cpu", dtype=torch.bfloat16):
             logits = model(input_ids=ids, use_cache=False).logits
-        loss = torch.nn.functional.cross_entropy(
-            logits[:, :-1].float().flatten(0, 1), labels[:, 1:].flatten(), ignore_index=IGNORED
+        each = torch.nn.functional.cross_entropy(
+            logits[:, :-1].float().flatten(0, 1), ids[:, 1:].flatten(), reduction="none"
         )
+        wanted = weights[:, 1:].flatten()
+        loss = (each * wanted).sum() / wanted.sum().clamp(min=1.0)
         torch.autograd.backward(loss)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        schedule.step()
-        optimizer.zero_grad(set_to_none=True)
+        for optimizer, schedule in zip(optimizers, schedules, strict=True):
+            optimizer.step()
+            schedule.step()
+            optimizer.zero_grad(set_to_none=True)
         tokens += ids.numel()
         recent = loss.item() if math.isnan(recent) else 0.98 * recent + 0.02 * loss.item()
         if step % 50 == 0 or step == total:
@@ -209,32 +217,47 @@ def new_model(recipe: Recipe, tokenizer: Tokenizer) -> LlamaForCausalLM:
         return LlamaForCausalLM(config)  # type: ignore[no-untyped-call]
 
 
-def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerBase, folder: Path, report: dict[str, Any]) -> None:
-    """Write weights (bfloat16), config, tokenizer and what training took."""
+def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
+    """Write weights (bfloat16), config and tokenizer."""
     model.config.eos_token_id = model.generation_config.eos_token_id = tokenizer.eos_token_id
     saved = copy.deepcopy(model)
     torch.nn.Module.to(saved, torch.bfloat16)
     saved.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    (folder / "training.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+
+def measure(folder: Path, aligned: bool, n: int) -> dict[str, Any]:
+    """Baseline of the saved model on the first n test items, in float32 and in bfloat16."""
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
+    found = {}
+    for dtype in (torch.float32, torch.bfloat16):
+        model = LlamaForCausalLM.from_pretrained(folder, dtype=dtype)
+        found[str(dtype).removeprefix("torch.")] = evaluate(model, tokenizer, aligned, n)
+    return {
+        "n": n,
+        "correct": {name: sum(evaluation.correct) for name, evaluation in found.items()},
+        "longest": max(evaluation.longest for evaluation in found.values()),
+    }
 
 
 def train(recipe: Recipe, out: Path, n: int = 200) -> None:
-    """Tokenizer, base model, aligned model; accuracy on the first `n` test items goes into each training.json."""
+    """Tokenizer, base model, aligned model, each with its report and its card; accuracy on the first n test items."""
     tokenizer = train_tokenizer(recipe)
     model = new_model(recipe, tokenizer)
-    parameters = sum(parameter.numel() for parameter in model.parameters())
+    known = {
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "tokens_known": tokenizer.get_vocab_size(),
+    }
     for name, aligned in (("tiny-base", False), ("tiny-instruct", True)):
-        stream = (chat_tokens if aligned else document_tokens)(tokenizer, recipe.seed)
+        stream = encode(tokenizer, (conversations if aligned else documents)(recipe.seed))
         stages, rate = (recipe.instruct, recipe.instruct_rate) if aligned else (recipe.base, recipe.base_rate)
-        report = {"recipe": asdict(recipe), "parameters": parameters, **fit(model, stream, stages, rate)}
-        wrapped = wrap_tokenizer(tokenizer, recipe, aligned)
-        save(model, wrapped, out / name, report)
-        for dtype in (torch.float32, torch.bfloat16):
-            loaded = LlamaForCausalLM.from_pretrained(out / name, dtype=dtype)
-            report[f"accuracy_{str(dtype).removeprefix('torch.')}"] = evaluate(loaded, wrapped, aligned, n).accuracy
-        save(model, wrapped, out / name, report)
-        print(name, {key: value for key, value in report.items() if key != "recipe"}, flush=True)
+        report = {"recipe": asdict(recipe), **known, **fit(model, stream, stages, rate)}
+        folder = out / name
+        save(model, wrap_tokenizer(tokenizer, recipe, aligned), folder)
+        report["evaluated"] = measure(folder, aligned, n)
+        (folder / "training.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        (folder / "README.md").write_text(model_card(name, report), encoding="utf-8")
+        print(name, report["evaluated"], flush=True)
 
 
 def main() -> None:

@@ -51,13 +51,13 @@ def test_exact_first_items() -> None:
     items = Arithmetic(Options()).items()
     assert len(items) == 500
     first, eleventh = items[0], items[10]
-    assert (first.item_id, first.split, first.cluster_id, first.gold) == ("0-00000", "test", "test-add-1", "55")
+    assert (first.item_id, first.split, first.cluster_id, first.gold) == ("0-00000", "test", "test-add-1", "46")
     assert first.question == (
-        "On Monday Ben has 34 eggs. On Tuesday he buys 21 more. How many eggs does he have in total?"
+        "On Monday Ben has 31 eggs. On Tuesday he buys 15 more. How many eggs does he have in total?"
     )
-    assert (eleventh.item_id, eleventh.cluster_id, eleventh.gold) == ("0-00010", "test-add_sub-1", "22")
+    assert (eleventh.item_id, eleventh.cluster_id, eleventh.gold) == ("0-00010", "test-add_sub-1", "9")
     assert eleventh.question == (
-        "Ben finds 42 marbles in the morning and 20 in the evening, but loses 40. How many marbles are left?"
+        "Henry finds 13 coins in the morning and 14 in the evening, but loses 18. How many coins are left?"
     )
 
 
@@ -152,7 +152,7 @@ def test_exact_prompt() -> None:
         "Answer: We add 9: 14 + 9 = 23. The answer is 23.\n\n"
         "Question: Sam has 6 bags with 4 coins each. He gives 9 coins to Ivy. How many coins does Sam have left?\n"
         "Answer: First, there are 6 * 4 = 24 coins. Then, this leaves 24 - 9 = 15 coins. The answer is 15.\n\n"
-        "Question: On Monday Ben has 34 eggs. On Tuesday he buys 21 more. How many eggs does he have in total?\n"
+        "Question: On Monday Ben has 31 eggs. On Tuesday he buys 15 more. How many eggs does he have in total?\n"
         "Answer:"
     )
     assert prompt.stop == ("\n\nQuestion:", "\nQuestion:")
@@ -186,13 +186,13 @@ def test_unknown_style_shots_and_size_are_user_errors() -> None:
 @pytest.mark.parametrize(
     ("completion", "finish", "outcome"),
     [
-        (" First, 34 + 21 = 55. The answer is 55.", "stop", "correct"),
-        (" So we get 55 eggs.", "stop", "correct"),
-        (" The answer is 56.", "stop", "wrong"),
+        (" First, 31 + 15 = 46. The answer is 46.", "stop", "correct"),
+        (" So we get 46 eggs.", "stop", "correct"),
+        (" The answer is 47.", "stop", "wrong"),
         (" There are many eggs.", "stop", "invalid_format"),
         ("", "stop", "no_response"),
-        (" 34 + 21", "length", "truncated"),
-        (" The answer is 55.\n\nQuestion: Ann has 3 hats.\nAnswer: The answer is 3.", "stop", "correct"),
+        (" 31 + 15", "length", "truncated"),
+        (" The answer is 46.\n\nQuestion: Ann has 3 hats.\nAnswer: The answer is 3.", "stop", "correct"),
     ],
 )
 def test_scores(completion: str, finish: str, outcome: str) -> None:
