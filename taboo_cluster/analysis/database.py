@@ -185,7 +185,9 @@ def _explained(connection: duckdb.DuckDBPyConnection, sql: str, error: duckdb.Er
         if columns := _columns(connection, sql):
             return unknown("column", name, columns)
     if "(BOOLEAN)" in message:
-        return UserError(f"{_first_line(error)} Booleans have integer columns beside them: correct_int, parse_ok_int ...")
+        return UserError(
+            f"{_first_line(error)} Booleans have integer columns beside them: correct_int, parse_ok_int ..."
+        )
     return UserError(_first_line(error))
 
 

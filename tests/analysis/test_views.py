@@ -210,21 +210,23 @@ def test_dose_response_by_hand(run: Any, record: Record) -> None:
     run.write(
         *(record(i, True) for i in "1234"),
         *(record(i, i in "123", 1) for i in "1234"),
-        *(record(i, i in "1", 2, surprisal_total=3.0) for i in "1234"),
+        *(record(i, i in "1", 2, surprisal_total=3.0) for i in "123"),
+        record("4", False, 2, surprisal_total=3.0, outcome="truncated"),
         *(
             record(i, i in "12", 1, taboo_trigger="mid_word", condition="taboo(rank=1,trigger=mid_word)")
             for i in "1234"
         ),
     )
     rows = run.ask(
-        "SELECT taboo_trigger, taboo_rank, dose_bits, bits_per_token, retention, n FROM dose_response ORDER BY ALL"
+        "SELECT taboo_trigger, taboo_rank, dose_bits, bits_per_token, retention, n, truncated_share FROM dose_response "
+        "ORDER BY ALL"
     )
     assert [tuple(row.values()) for row in rows] == [
-        ("mid_word", 0, 0.0, 0.0, 1.0, 4),
-        ("mid_word", 1, 1.0, 0.1, 0.5, 4),
-        ("word_start", 0, 0.0, 0.0, 1.0, 4),
-        ("word_start", 1, 1.0, 0.1, 0.75, 4),
-        ("word_start", 2, 1.5, pytest.approx(0.3), 0.25, 4),
+        ("mid_word", 0, 0.0, 0.0, 1.0, 4, 0.0),
+        ("mid_word", 1, 1.0, 0.1, 0.5, 4, 0.0),
+        ("word_start", 0, 0.0, 0.0, 1.0, 4, 0.0),
+        ("word_start", 1, 1.0, 0.1, 0.75, 4, 0.0),
+        ("word_start", 2, 1.5, pytest.approx(0.3), 0.25, 4, 0.25),
     ]
 
 
@@ -294,7 +296,8 @@ def gap_rows(record: Record) -> list[dict[str, Any]]:
 
 
 def test_alignment_gap_by_hand(run: Any, record: Record) -> None:
-    run.write(*gap_rows(record))
+    cut = {"outcome": "truncated", "parse_ok": False, "finish_reason": "length"}
+    run.write(*(r | cut if r["model"] == INSTRUCT and r["correct"] is False else r for r in gap_rows(record)))
     row = run.one("FROM alignment_gap")
     assert (row["kind"], row["model_base"], row["model_aligned"], row["pair"]) == ("alignment", BASE, INSTRUCT, "pair")
     # 6/8 - 2/4
@@ -315,6 +318,7 @@ def test_alignment_gap_by_hand(run: Any, record: Record) -> None:
     assert (row["gap_matched"], row["n_matched"], row["p_mcnemar"], row["q_mcnemar"]) == (0.0, 4, 1.0, 1.0)
     assert (row["selection"], row["selection_int"]) == (True, 1)
     assert (row["within_noise"], row["n_error"], row["n_missing"]) == (None, 0, 0)
+    assert (row["truncated_share_base"], row["truncated_share_aligned"]) == (0.0, 0.25)
 
 
 def test_alignment_gap_leaves_out_errors_and_counts_what_is_missing(run: Any, record: Record) -> None:

@@ -150,7 +150,7 @@ SELECT
     gap,
     CASE WHEN gap IS NOT NULL THEN b.low END AS ci_low,
     CASE WHEN gap IS NOT NULL THEN b.high END AS ci_high,
-    coalesce(n, 0) AS n,
+    coalesce(gaps.n, 0) AS n,
     retention_base, coalesce(n_b, 0) AS n_base,
     retention_aligned, coalesce(n_a, 0) AS n_aligned,
     CASE WHEN gap IS NOT NULL THEN b.p END AS p,
@@ -170,11 +170,15 @@ SELECT
     CAST(sign(gap) <> sign(gap_matched) AS INTEGER) AS selection_int,
     noise.low <= 0 AND noise.high >= 0 AS within_noise,
     CAST(noise.low <= 0 AND noise.high >= 0 AS INTEGER) AS within_noise_int,
-    coalesce(n_error, 0) AS n_error,
+    accuracy_base.truncated_share AS truncated_share_base,
+    accuracy_aligned.truncated_share AS truncated_share_aligned,
+    coalesce(gaps.n_error, 0) AS n_error,
     greatest(least(items_a.n_items, items_b.n_items) - coalesce(n_recorded, 0), 0) AS n_missing
 FROM gaps
 JOIN _items AS items_a ON items_a.baseline_id = aligned_baseline
 JOIN _items AS items_b ON items_b.baseline_id = base_baseline
+JOIN _accuracy AS accuracy_base ON accuracy_base.cell_id = base_cell
+JOIN _accuracy AS accuracy_aligned ON accuracy_aligned.cell_id = aligned_cell
 LEFT JOIN q_gap USING (cell)
 LEFT JOIN q_matched USING (cell)
 ORDER BY pair, kind, quantization, dtype, benchmark, taboo_rank, condition, sample_seed, stage_aligned

@@ -2,9 +2,10 @@
 -- Every curve starts at its rank-0 point: R = 1 at 0 bits, by definition. dose_bits: bits per intervention, pooled over
 -- the trials in R's denominator; bits_per_token: per generated token.
 WITH points AS (
-    SELECT cells.* EXCLUDE (cell_id, is_baseline, cell, setting), numbers.* EXCLUDE (cell_id)
+    SELECT cells.* EXCLUDE (cell_id, is_baseline, cell, setting), numbers.* EXCLUDE (cell_id), truncated_share
     FROM cells
     JOIN _retention AS numbers USING (cell_id)
+    JOIN (SELECT cell_id, truncated_share FROM _accuracy) USING (cell_id)
     WHERE taboo_rank > 0 AND temperature = 0
 ),
 curves AS (
@@ -25,6 +26,7 @@ origins AS (
             baseline.n_correct AS n,
             baseline.n_error AS n_error,
             baseline.n_missing AS n_missing,
+            baseline.truncated_share AS truncated_share,
             1.0::DOUBLE AS length_ratio,
             NULL::DOUBLE AS ci_low,
             NULL::DOUBLE AS ci_high,
@@ -35,7 +37,7 @@ origins AS (
         )
     FROM curves
     JOIN (
-        SELECT baseline_id, n_correct, n_error, n_missing
+        SELECT baseline_id, n_correct, n_error, n_missing, truncated_share
         FROM _accuracy JOIN cells USING (cell_id) WHERE is_baseline
     ) AS baseline USING (baseline_id)
 )
@@ -45,6 +47,6 @@ SELECT
     taboo_trigger, taboo_word_start, taboo_trigger_params, taboo_rank,
     dose_bits, bits_per_token, interventions_per_trial,
     retention, ci_low, ci_high, ci_low_cluster, ci_high_cluster, n, n_error, n_missing,
-    within_noise, within_noise_int, length_ratio
+    within_noise, within_noise_int, length_ratio, truncated_share
 FROM (FROM origins UNION ALL BY NAME FROM points)
 ORDER BY model, quantization, dtype, benchmark, taboo_trigger, taboo_word_start, taboo_rank

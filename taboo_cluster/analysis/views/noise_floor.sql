@@ -113,6 +113,7 @@ SELECT
     (n_gained - n_lost) / nullif(n, 0) AS net_change,
     net.low AS net_change_ci_low,
     net.high AS net_change_ci_high,
+    net.mde AS net_change_mde,
     v_prompt / nullif(v_item + v_prompt, 0) AS pi_aa,
     2 AS n_variants,
     n_flips / nullif(n_model_pairs, 0) AS flip_rate_aa,
