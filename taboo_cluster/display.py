@@ -27,6 +27,8 @@ def show(value: Any) -> str:
     """One value: floats with four decimals at most, no newline in text."""
     if value is None:
         return "-"
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, float):
         if value and abs(value) < 1e-4:
             return f"{value:.2g}"

@@ -24,8 +24,8 @@ def run(arguments: argparse.Namespace) -> int:
     from taboo_cluster.checkout import check_packages
     from taboo_cluster.compose import load_config
 
-    config = load_config(arguments.overrides, arguments.config_dir)
     check_packages()
+    config = load_config(arguments.overrides, arguments.config_dir)
     from jobs.sweep import run_sweep
 
     return run_sweep(config)

@@ -71,9 +71,13 @@ def write(table: pa.Table, form: str) -> None:
     elif form == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(table.column_names)
-        writer.writerows(_rows(table))
+        writer.writerows([_csv(value) for value in row] for row in _rows(table))
     else:
         print_table(table.column_names, _rows(table))
+
+
+def _csv(value: Any) -> Any:
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
