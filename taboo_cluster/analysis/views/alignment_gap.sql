@@ -126,6 +126,7 @@ gaps AS MATERIALIZED (
     FROM compared
     LEFT JOIN sums USING (aligned_cell, base_cell)
 ),
+shares AS MATERIALIZED (SELECT cell_id, truncated_share FROM _accuracy),
 q_gap AS (
     SELECT
         unnest(list(cell ORDER BY cell)) AS cell,
@@ -170,15 +171,15 @@ SELECT
     CAST(sign(gap) <> sign(gap_matched) AS INTEGER) AS selection_int,
     noise.low <= 0 AND noise.high >= 0 AS within_noise,
     CAST(noise.low <= 0 AND noise.high >= 0 AS INTEGER) AS within_noise_int,
-    accuracy_base.truncated_share AS truncated_share_base,
-    accuracy_aligned.truncated_share AS truncated_share_aligned,
+    shares_base.truncated_share AS truncated_share_base,
+    shares_aligned.truncated_share AS truncated_share_aligned,
     coalesce(gaps.n_error, 0) AS n_error,
     greatest(least(items_a.n_items, items_b.n_items) - coalesce(n_recorded, 0), 0) AS n_missing
 FROM gaps
 JOIN _items AS items_a ON items_a.baseline_id = aligned_baseline
 JOIN _items AS items_b ON items_b.baseline_id = base_baseline
-JOIN _accuracy AS accuracy_base ON accuracy_base.cell_id = base_cell
-JOIN _accuracy AS accuracy_aligned ON accuracy_aligned.cell_id = aligned_cell
+JOIN shares AS shares_base ON shares_base.cell_id = base_cell
+JOIN shares AS shares_aligned ON shares_aligned.cell_id = aligned_cell
 LEFT JOIN q_gap USING (cell)
 LEFT JOIN q_matched USING (cell)
 ORDER BY pair, kind, quantization, dtype, benchmark, taboo_rank, condition, sample_seed, stage_aligned
