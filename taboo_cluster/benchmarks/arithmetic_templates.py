@@ -83,6 +83,14 @@ TRAIN: dict[str, tuple[str, ...]] = {
         "How many pages is that in [all|total]?",
         "{A} pays {a} dollars for a [hat|book|lamp] and {b} dollars for a [bag|shirt|game]. "
         "How many dollars does {A} [pay|spend] [in total|altogether|]?",
+        "[On Saturday|In the morning] {A} [finds|makes] {a} {things}. [On Sunday|In the evening] "
+        "{he} [finds|buys|gets] "
+        "{b} more. How many {things} does {A} have [in total|now|altogether]?",
+        "{A} and {B} put {things} into the same {box}. {A} puts in {a} and {B} puts in {b}. "
+        "How many {things} are in the {box} [now|]?",
+        "{A} puts {a} {things} into a {box}. {B} puts in {b} more. How many {things} are in the {box} [now|]?",
+        "A [shop|store] sells {a} {things} in the morning and {b} [{things}|] in the evening. "
+        "How many {things} does it sell in [all|total]?",
     ),
     "sub": (
         "{A} has {a} {things}. {He} [gives|sells|sends] {b} {things} to {B}. "
@@ -95,6 +103,10 @@ TRAIN: dict[str, tuple[str, ...]] = {
         "{A} needs {a} {things} and [already|] has {b}. How many more {things} does {A} [need|have to find]?",
         "A [shop|store] has {a} {things} and sells {b} [of them|] [on Monday|today]. How many {things} remain?",
         "{A} has {a} dollars and spends {b} dollars on a [hat|book|game]. How many dollars [are left|remain]?",
+        "{A} [makes|buys|finds] {a} {things} and [gives|sends] {b} of them to {B}. "
+        "How many {things} does {A} [still have|have left]?",
+        "A {box} [contains|has] {a} {things}. {A} takes [out|away] {b} [of them|]. "
+        "How many {things} are [left|in it now]?",
     ),
     "mul": (
         "{A} has {a} {boxes}. Each {box} [has|holds|contains] {b} {things}. "
@@ -104,6 +116,11 @@ TRAIN: dict[str, tuple[str, ...]] = {
         "{A} [makes|finds|sells] {a} {things} every day. How many {things} is that in {b} days?",
         "{A} has {a} {things}. {B} has {b} times as many. How many {things} does {B} have?",
         "There are {a} rows [of|with] {b} {things} [each|in each row]. How many {things} are there [in total|]?",
+        "A [farm|school] has {a} {boxes} [of|with] {b} {things} [each|in each {box}]. "
+        "How many {things} [is that|are there] [in total|]?",
+        "{A} [earns|saves] {a} dollars [every day|each day]. How many dollars is that in {b} days?",
+        "{A} gets {b} {things} [every day|each day]. How many {things} does {A} have [after|in] {a} days?",
+        "{A} fills {a} {boxes} with {b} {things} each. How many {things} does {he} [need|use]?",
     ),
     "div": (
         "{A} shares {a} {things} equally among {b} friends. How many {things} does each friend get?",
@@ -113,6 +130,12 @@ TRAIN: dict[str, tuple[str, ...]] = {
         "{A} [divides|splits] {a} {things} equally into {b} [groups|rows|piles]. "
         "How many {things} are in each [one|of them]?",
         "{A} pays {a} dollars for {b} {things}. How many dollars does one of them cost?",
+        "There are {a} {things} and {b} friends. [The friends|They] share [the {things}|all of them] equally. "
+        "How many {things} does [one|each] friend get?",
+        "{b} friends share {a} {things} equally. How many {things} does [one|each] friend get?",
+        "{A} has {b} {boxes} for {a} {things}. Each {box} gets the same number. "
+        "How many {things} [are|does {he} put] in [each|one] {box}?",
+        "{b} {boxes} hold {a} {things}, the same number in each. How many {things} are in [each|one] {box}?",
     ),
     "add_add": (
         "{A} has {a} {things}, {B} has {b} and {C} has {c}. How many {things} do they have [together|in total]?",
@@ -123,6 +146,12 @@ TRAIN: dict[str, tuple[str, ...]] = {
         "A {box} [holds|contains] {a} {things}. {A} adds {b} {things} and then {c} more. "
         "How many {things} are in the {box} [now|]?",
         "{A} has {a} red, {b} blue and {c} green {things}. How many {things} does {A} have in [all|total]?",
+        "{A} sells {a} {things} on Monday, {b} on Tuesday and {c} on Wednesday. "
+        "How many {things} does {he} sell in [all|total]?",
+        "{A} [reads|writes] {a} pages in the morning, {b} in the afternoon and {c} in the evening. "
+        "How many pages is that in [all|total]?",
+        "{A} puts {a} {things} into a {box}. Then {B} [adds|puts in] {b} and {C} [adds|puts in] {c}. "
+        "How many {things} are in the {box} [now|]?",
     ),
     "add_sub": (
         "{A} has {a} {things}. {He} [buys|finds|gets] {b} more and then [gives|sells] {c} to {B}. "
@@ -135,6 +164,12 @@ TRAIN: dict[str, tuple[str, ...]] = {
         "How many {things} does {he} [still|] have?",
         "{A} [earns|gets] {a} dollars on Monday and {b} dollars on Tuesday. {He} spends {c} dollars. "
         "How many dollars are left?",
+        "{A} [makes|finds|buys] {a} {things} on Monday and {b} on Tuesday, but [sells|loses] {c} on Wednesday. "
+        "How many {things} does {he} [have left|still have]?",
+        "A [farm|school] has {a} {things}, gets {b} more and [loses|sells] {c}. "
+        "How many {things} does it have [now|left]?",
+        "A [shop|store] has {a} {things}. In the morning it buys {b} more and in the evening it sells {c}. "
+        "How many {things} are [left|there now]?",
     ),
     "sub_add": (
         "{A} has {a} {things}. {He} [gives|sells] {b} to {B} and then [buys|finds|gets] {c} more. "
@@ -145,6 +180,12 @@ TRAIN: dict[str, tuple[str, ...]] = {
         "How many {things} are there now?",
         "{A} had {a} {things} but lost {b} [of them|]. Then {B} gave {him} {c}. "
         "How many {things} does {A} have [now|in total]?",
+        "There are {a} {things} in a {box}. {A} takes [out|away] {b} and then {B} [puts in|adds] {c}. "
+        "How many {things} are in the {box} now?",
+        "{A} has {a} dollars. {He} pays {b} dollars for a [hat|book] and then [gets|earns] {c} dollars. "
+        "How many dollars does {A} have now?",
+        "A {box} [holds|has] {a} {things}. {A} takes out {b}, then {he} [adds|puts in] {c}. "
+        "How many {things} are [there|in it] now?",
     ),
     "sub_sub": (
         "{A} has {a} {things}. {He} gives {b} to {B} and {c} to {C}. How many {things} does {A} have [left|now]?",
@@ -154,6 +195,11 @@ TRAIN: dict[str, tuple[str, ...]] = {
         "How many dollars [are left|remain]?",
         "There are {a} {things} in a {box}. {A} takes {b} [of them|] and {B} takes {c}. "
         "How many {things} are [left|in the {box} now]?",
+        "{A} [finds|makes] {a} {things}. {He} [loses|sells] {b} in the morning and {c} in the evening. "
+        "How many {things} does {A} [have left|still have]?",
+        "There are {a} people on a [bus|train]. At the first stop {b} [people|] get off and {c} [people|] get off "
+        "at the next stop. How many people are [there|on it] now?",
+        "{A} buys {a} {things}, but loses {b} and [gives|sells] {c} to {B}. How many {things} are left?",
     ),
     "mul_add": (
         "{A} has {a} {boxes} with {b} {things} [each|in each {box}] and {c} [more|other] {things}. "
@@ -162,6 +208,10 @@ TRAIN: dict[str, tuple[str, ...]] = {
         "{A} buys {a} {things} for {b} dollars each and a [hat|lamp|bag] for {c} dollars. "
         "How many dollars does {A} [pay|spend] [in total|altogether|]?",
         "There are {a} rows of {b} {things} and {c} more on the [floor|table]. "
+        "How many {things} are there [in total|altogether]?",
+        "A [farm|school] has {a} {boxes} with {b} {things} [each|in each] and {c} {things} on the [table|floor]. "
+        "How many {things} [is that|are there] in [all|total]?",
+        "There are {a} {boxes} of {b} {things} and {c} [more|other] {things} on the shelf. "
         "How many {things} are there [in total|altogether]?",
     ),
     "mul_sub": (
@@ -172,6 +222,10 @@ TRAIN: dict[str, tuple[str, ...]] = {
         "There are {a} rows of {b} {things}. {A} takes {c} [of them|] away. How many {things} are left?",
         "{A} [makes|finds] {b} {things} every day for {a} days and then sells {c}. "
         "How many {things} [are left|remain]?",
+        "There are {a} {boxes} [of|with] {b} {things} [each|]. {A} takes [away|out] {c} {things}. "
+        "How many {things} [are left|remain]?",
+        "{A} has {a} {boxes}. There are {b} {things} in each {box}. {He} [sells|loses] {c} [of them|{things}]. "
+        "How many {things} does {he} have [left|now]?",
     ),
     "more_total": (
         "{A} has {a} {things}. {B} has {b} more [{things}|] than {A}. "
@@ -180,6 +234,11 @@ TRAIN: dict[str, tuple[str, ...]] = {
         "How many {things} is that in [all|total]?",
         "There are {a} {things} in a {box} and {b} more than that on the [table|shelf]. "
         "How many {things} are there [in total|altogether]?",
+        "{A} finds {a} {things} and {B} finds {b} more than {A}. How many {things} do they find [together|in total]?",
+        "{A} makes {a} {things} and {B} makes {b} more [than that|]. "
+        "How many {things} do they make [together|in total]?",
+        "A [shop|store] sells {a} {things} on Saturday and {b} more than that on Sunday. "
+        "How many {things} does it sell in [all|total]?",
     ),
     "fewer_total": (
         "{A} has {a} {things}. {B} has {b} fewer [{things}|] than {A}. "
@@ -188,6 +247,10 @@ TRAIN: dict[str, tuple[str, ...]] = {
         "How many {things} is that in [all|total]?",
         "There are {a} {things} in a {box} and {b} fewer than that on the [table|shelf]. "
         "How many {things} are there [in total|altogether]?",
+        "A [shop|store] sells {a} {things} on Saturday and {b} fewer on Sunday. "
+        "How many {things} does it sell in [all|total]?",
+        "{A} reads {a} pages in the morning and {b} fewer in the evening. How many pages is that in [all|total]?",
+        "{A} buys {a} {things} and {B} buys {b} fewer than {A}. How many {things} do they buy [together|in total]?",
     ),
     "times_total": (
         "{A} has {a} {things}. {B} has {b} times as many [as {A}|]. "
@@ -196,6 +259,11 @@ TRAIN: dict[str, tuple[str, ...]] = {
         "How many {things} is that in [all|total]?",
         "There are {a} {things} in a {box} and {b} times as many on the [table|shelf]. "
         "How many {things} are there [in total|altogether]?",
+        "{A} reads {a} pages in the morning and {b} times as many in the evening. "
+        "How many pages [is that in total|does {he} read]?",
+        "A [shop|store] sells {a} {things} on Saturday and {b} times as many on Sunday. "
+        "How many {things} does it sell in [all|total]?",
+        "{A} buys {a} {things} and {B} buys {b} times as many. How many {things} do they buy [together|in total]?",
     ),
     "sub_div": (
         "{A} has {a} {things}. {He} gives {b} to {B} and shares the rest equally among {c} friends. "
@@ -204,6 +272,12 @@ TRAIN: dict[str, tuple[str, ...]] = {
         "How many {things} are in [each|one] {box}?",
         "A [shop|store] has {a} {things} and sells {b}. The rest are split equally into {c} [groups|rows|piles]. "
         "How many {things} are in each [one|of them]?",
+        "There are {a} {things} in a {box}. {A} takes {b}. Then {c} friends share the rest equally. "
+        "How many {things} does each [friend|of them] get?",
+        "There are {a} {things} on the table. {A} takes {b}. The rest are shared equally among {c} friends. "
+        "How many {things} does [one|each] friend get?",
+        "{A} has {a} {things}. {B} takes {b}, and {A} puts the rest equally into {c} {boxes}. "
+        "How many {things} are in [each|one] {box}?",
     ),
 }
 

@@ -30,24 +30,27 @@ class Evaluation:
 
 @torch.no_grad()
 def evaluate(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, aligned: bool, n: int, first: int = 0, batch: int = 50
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, aligned: bool, n: int, batch: int = 50
 ) -> Evaluation:
-    """Greedy decoding of test items `first` to `first + n - 1` of arithmetic, prompted as the benchmark does."""
-    benchmark = Arithmetic(Options(n=first + n))
-    items = benchmark.items()[first:]
+    """Greedy decoding of the first n test items of arithmetic, prompted as the benchmark does."""
+    benchmark = Arithmetic(Options(n=n))
+    items = benchmark.items()
     who = ResolvedModel("tiny", "", "", None, None, aligned, "", None, "none", str(model.dtype))
     prompts = [benchmark.prompt(item, item.question, "cot", benchmark.default_shots) for item in items]
     rendered = [render(prompt, who, tokenizer) for prompt in prompts]
     completions: list[str] = []
+    correct: list[bool] = []
     longest = 0
     for start in range(0, n, batch):
         part = rendered[start : start + batch]
         for new in _generate(model, tokenizer, [list(one.ids) for one in part], part[0].stop, benchmark.max_tokens):
             text = str(tokenizer.decode(new, skip_special_tokens=True))
+            text = min((text.split(end)[0] for end in part[0].stop), key=len, default=text)
+            finish = "length" if len(new) == benchmark.max_tokens else "stop"
+            correct.append(benchmark.score(items[len(correct)], text, finish).correct)
+            completions.append(text)
             longest = max(longest, len(new))
-            completions.append(min((text.split(end)[0] for end in part[0].stop), key=len, default=text))
-    verdicts = [benchmark.score(item, text, "stop") for item, text in zip(items, completions, strict=True)]
-    return Evaluation(tuple(verdict.correct for verdict in verdicts), tuple(completions), longest)
+    return Evaluation(tuple(correct), tuple(completions), longest)
 
 
 def _generate(
