@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -64,9 +65,17 @@ class Workspace:
 
     def command(self, run_dir, *more, **options):
         """(exit status, output) of the command."""
-        process = self.start(run_dir, *more, **options)
+        return ended(self.start(run_dir, *more, **options))
+
+
+def ended(process):
+    """(exit status, output) once it has ended; a process that does not end is killed with all it started."""
+    try:
         output, _ = process.communicate(timeout=DEADLINE_S)
-        return process.returncode, output
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
+    return process.returncode, output
 
 
 def rows(run_dir, columns="*", where="true"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from scripted_runs import counts, files, rows, view, wait_for
+from scripted_runs import counts, ended, files, rows, view, wait_for
 
 PER_ITEM = 7
 """Trials of one model and item: ranks 0, 1, 2, 4, 8, and a replicate of ranks 0 and 1."""
@@ -178,8 +178,8 @@ def test_ctrl_c_puts_everything_on_disk_and_says_how_to_go_on(workspace, tmp_pat
     process = workspace.start(run_dir, "limit=120", HALF_S)
     half_done(workspace, run_dir, process, 0.3)
     os.killpg(process.pid, signal.SIGINT)
-    output, _ = process.communicate(timeout=120)
-    assert process.returncode == 130, output
+    status, output = ended(process)
+    assert status == 130, output
     before = dict(rows(run_dir, "trial_id, launch_id"))
     assert f"{len(before)} of {PER_ITEM * 120} trials recorded" in output
     assert f"run_dir={run_dir}" in output
@@ -195,8 +195,8 @@ def test_e2_kill_9_of_an_actor_is_made_good_in_the_same_launch(workspace, tmp_pa
     ((pid,),) = duckdb.sql(f"SELECT pid FROM '{run_dir}/tables/workers/*.parquet'").fetchall()
     before = dict(rows(run_dir, "trial_id, worker_id"))
     os.kill(pid, signal.SIGKILL)
-    output, _ = process.communicate(timeout=240)
-    assert process.returncode == 0, output
+    status, output = ended(process)
+    assert status == 0, output
     assert set(counts(run_dir).values()) == {1}
     after = dict(rows(run_dir, "trial_id, worker_id"))
     assert len(after) == PER_ITEM * 120
