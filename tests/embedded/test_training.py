@@ -4,6 +4,7 @@ import itertools
 import json
 import re
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -189,3 +190,16 @@ def test_a_whole_run_writes_weights_tokenizers_report_and_card(tmp_path: Path) -
         assert report["tokens"] == (3 * 2 * 64 + 128 if name == "tiny-base" else 2 * 2 * 64)
         assert report["evaluated"]["n"] == 1
         assert (tmp_path / name / "README.md").read_text(encoding="utf-8") == model_card(name, report)
+
+
+@pytest.mark.verify
+@pytest.mark.timeout(7200)
+def test_the_script_reproduces_the_shipped_accuracy(tmp_path: Path) -> None:
+    train(Recipe(), tmp_path)
+    for name in NAMES:
+        shipped, again = (
+            json.loads((folder / name / "training.json").read_text(encoding="utf-8"))["evaluated"]
+            for folder in (Path(str(files("taboo_cluster") / "embedded")), tmp_path)
+        )
+        for dtype, correct in shipped["correct"].items():
+            assert again["correct"][dtype] / again["n"] == pytest.approx(correct / shipped["n"], abs=0.05)
