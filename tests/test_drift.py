@@ -108,3 +108,17 @@ def test_a_setting_that_only_one_version_knows_says_nothing() -> None:
     old = deepcopy(RUN)
     del old["engine"]["churn"], old["benchmark"]["arithmetic"]["n"], old["models"][0]["trust_remote_code"]
     assert drift(old, RUN) == drift(RUN, old | {"seed": RUN["seed"]}) == []
+
+
+@pytest.mark.parametrize(
+    ("engine", "harmless", "deciding"),
+    [
+        ("transformers", {"batch_size": 1, "max_batch_tokens": 1}, {"max_context": 1}),
+        ("vllm", {"max_num_seqs": 1, "gpu_memory_utilization": 0.5, "cpu_kvcache_gib": 9.0}, {"prefix_caching": True}),
+    ],
+)
+def test_pace_and_memory_of_an_engine_may_change(engine: str, harmless: Config, deciding: Config) -> None:
+    old = to_dict(load_config(["+sweep=alignment", f"engine={engine}"]))
+    assert drift(old, old | {"engine": old["engine"] | harmless}) == []
+    changed = drift(old, old | {"engine": old["engine"] | deciding})
+    assert [line.split(":")[0] for line in changed] == [f"engine.{name}" for name in deciding]

@@ -128,12 +128,17 @@ class Hardware:
     """CPU cores the engine may use."""
 
 
+HARMLESS: Mapping[str, bool] = {"changes_numbers": False}
+"""Metadata of an option that changes no record that has no error: it may differ when a run is resumed."""
+
+
 @dataclass(frozen=True)
 class EngineEntry:
     """What an engine's file registers."""
 
     options: type[Any]
-    """Frozen dataclass of the engine's own settings, each with a default: `engine.NAME=...` on the command line."""
+    """Frozen dataclass of the engine's own settings, each with a default: `engine.NAME=...` on the command line.
+    An option that only sets pace or memory is marked `field(default=..., metadata=HARMLESS)`."""
     build: Callable[[ResolvedModel, Any, Hardware], Engine]
     """(model, options, hardware) -> loaded engine. Raises UserError for a model that cannot be loaded as asked."""
     uses_gpu: bool = True

@@ -19,7 +19,17 @@ from pathlib import Path
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from taboo_cluster.engines.base import ENGINES, Completion, EngineEntry, EngineInfo, Generation, Hardware, Request, Step
+from taboo_cluster.engines.base import (
+    ENGINES,
+    HARMLESS,
+    Completion,
+    EngineEntry,
+    EngineInfo,
+    Generation,
+    Hardware,
+    Request,
+    Step,
+)
 from taboo_cluster.errors import EngineDied, UserError
 from taboo_cluster.hashing import stable_hash
 from taboo_cluster.trial import ResolvedModel
@@ -27,10 +37,6 @@ from taboo_cluster.trial import ResolvedModel
 VERSION = "1"
 SPACE = "\u0120"
 """How byte-level BPE vocabularies spell a leading space."""
-
-
-HARMLESS: Mapping[str, bool] = {"changes_numbers": False}
-"""Marks an option that changes no record that has no error: it may differ when a run is resumed."""
 
 
 @dataclass(frozen=True)

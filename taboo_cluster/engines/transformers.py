@@ -6,7 +6,7 @@ import gc
 import importlib.util
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -20,7 +20,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from taboo_cluster.engines.base import ENGINES, Completion, EngineEntry, EngineInfo, Hardware, Request
+from taboo_cluster.engines.base import ENGINES, HARMLESS, Completion, EngineEntry, EngineInfo, Hardware, Request
 from taboo_cluster.engines.batch import Vocabulary, generate_batch
 from taboo_cluster.errors import EngineDied, UserError
 from taboo_cluster.models import load_tokenizer
@@ -39,9 +39,9 @@ _NO_MEMORY = ("not enough memory", "can't allocate memory", "out of memory")
 class TransformersOptions:
     """Settings of the engine."""
 
-    batch_size: int = 64
+    batch_size: int = field(default=64, metadata=HARMLESS)
     """Most requests in a batch."""
-    max_batch_tokens: int = 32768
+    max_batch_tokens: int = field(default=32768, metadata=HARMLESS)
     """Most tokens in a batch, its padded prompts and all that may be generated; halved when memory runs out."""
     max_context: int | None = None
     """Longest sequence; null takes it from the model's config."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from transformers import AutoConfig, PretrainedConfig
 
-from taboo_cluster.engines.base import Hardware, Request
+from taboo_cluster.engines.base import HARMLESS, Hardware, Request
 from taboo_cluster.errors import UserError
 from taboo_cluster.models import shape_of
 from taboo_cluster.taboo.owner import OWNER
@@ -26,11 +26,11 @@ class VllmOptions:
 
     max_model_len: int = 4096
     """Most tokens of prompt and completion together; the model's own context where that is shorter."""
-    max_num_seqs: int = 128
+    max_num_seqs: int = field(default=128, metadata=HARMLESS)
     """Requests in one batch."""
-    gpu_memory_utilization: float | None = None
+    gpu_memory_utilization: float | None = field(default=None, metadata=HARMLESS)
     """Part of each GPU's memory to take; null takes the share that placement gives."""
-    cpu_kvcache_gib: float = 1.0
+    cpu_kvcache_gib: float = field(default=1.0, metadata=HARMLESS)
     """GiB of KV cache on a machine without a GPU."""
     enforce_eager: bool | None = None
     """Run without compiling the model; null compiles on a GPU and not on a CPU, where it takes longer than it saves."""
