@@ -1,0 +1,171 @@
+"""Throughput of the vllm engine against `vllm.LLM.generate`, side by side.
+
+    python tests/performance/vllm_throughput.py MODEL_FOLDER [REPORT.md]
+
+Both generate 64 tokens for each of 200 prompts, greedy, end tokens ignored, one log-probability per token; start-up is
+left out. Each pair runs in a fresh process, the two in turn as first and second, each after a warm-up. The ratio is
+ours / plain in tokens per second, ours at rank 0 and at rank 1, plain vLLM always unmasked; where the ratios of the
+pairs spread over more than 10% it is not resolvable on this machine. Run it on a machine that does nothing else. A
+report's section is appended with its date.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+PAIRS, PROMPTS, TOKENS, BATCH = 5, 200, 64, 64
+RANKS = (0, 1)
+SPREAD = 0.10
+SHARED = {"dtype": "bfloat16", "max_model_len": 1024, "max_num_seqs": BATCH}
+
+
+def prompt_ids(folder: str) -> list[list[int]]:
+    """Distinct prompts of about the length of a short question."""
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    return [
+        tokenizer(f"Question {n}: a train leaves at {n % 24} h and is late by {n} minutes. Why? Answer:").input_ids
+        for n in range(PROMPTS)
+    ]
+
+
+def rate(work: Callable[[], int]) -> float:
+    """Tokens per second."""
+    began = time.perf_counter()
+    tokens = work()
+    return tokens / (time.perf_counter() - began)
+
+
+def plain(folder: str, prompts: list[list[int]]) -> dict[str, float]:
+    """`vllm.LLM.generate` on all prompts."""
+    from vllm import LLM, SamplingParams
+    from vllm.inputs import TokensPrompt
+
+    llm = LLM(
+        folder,
+        **SHARED,
+        enforce_eager=True,
+        kv_cache_memory_bytes=2**30,
+        generation_config="vllm",
+        enable_prefix_caching=False,
+        logprobs_mode="raw_logprobs",
+    )
+    params = SamplingParams(temperature=0, max_tokens=TOKENS, ignore_eos=True, logprobs=1)
+
+    def work(few: list[list[int]]) -> int:
+        inputs = [TokensPrompt(prompt_token_ids=ids) for ids in few]
+        return sum(len(done.outputs[0].token_ids) for done in llm.generate(inputs, params, use_tqdm=False))
+
+    work(prompts[:8])
+    rates = {"plain": rate(partial(work, prompts))}
+    llm.llm_engine.engine_core.shutdown()
+    return rates
+
+
+def ours(folder: str, prompts: list[list[int]]) -> dict[str, float]:
+    """The engine on all prompts at each rank, end tokens ignored as on the other side."""
+    from taboo_cluster.config import ModelConfig
+    from taboo_cluster.engines.base import ENGINES, Hardware, Request
+    from taboo_cluster.engines.vllm import engine as engine_module
+    from taboo_cluster.models import resolve
+    from taboo_cluster.trial import Taboo
+
+    asked_for = engine_module.sampling_params
+
+    def ignoring_ends(*given: Any) -> Any:  # the engine itself never ignores them
+        params = asked_for(*given)
+        params.ignore_eos, params.stop_token_ids = True, []
+        return params
+
+    engine_module.sampling_params = ignoring_ends
+    entry = ENGINES.get("vllm")
+    model = resolve(ModelConfig(name="model", path=folder, dtype=SHARED["dtype"]))
+    options = entry.options(max_model_len=SHARED["max_model_len"], max_num_seqs=BATCH, cpu_kvcache_gib=1.0)
+    engine = entry.build(model, options, Hardware(threads=os.cpu_count() or 1))
+
+    def work(few: list[list[int]], rank: int) -> int:
+        asked = [Request(str(n), "", tuple(ids), TOKENS, taboo=Taboo(rank)) for n, ids in enumerate(few)]
+        return sum(len(done.generation.token_ids) for done in engine.generate(asked))
+
+    rates = {}
+    for rank in RANKS:
+        work(prompts[:8], rank)
+        rates[f"rank {rank}"] = rate(partial(work, prompts, rank))
+    engine.close()
+    return rates
+
+
+def pair(folder: str, number: int) -> dict[str, float]:
+    """One pair, measured in this process; the order alternates."""
+    os.environ |= {
+        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+        "OMP_NUM_THREADS": str(os.cpu_count()),
+        "VLLM_LOGGING_LEVEL": "ERROR",
+        "TORCHDYNAMO_DISABLE": "1",
+    }
+    prompts = prompt_ids(folder)
+    rates: dict[str, float] = {}
+    for side in (plain, ours) if number % 2 == 0 else (ours, plain):
+        rates |= side(folder, prompts)
+    return rates
+
+
+def summary(results: list[dict[str, float]], rank: int) -> str:
+    """One line on the ratios of all pairs."""
+    name = f"rank {rank}"
+    ratios = sorted(result[name] / result["plain"] for result in results)
+    middle, spread = median(ratios), (ratios[-1] - ratios[0]) / median(ratios)
+    verdict = "not resolvable here" if spread > SPREAD else "at least 0.9" if middle >= 0.9 else "below 0.9"
+    speed, plain_speed = (median(result[side] for result in results) for side in (name, "plain"))
+    shown = ", ".join(f"{ratio:.3f}" for ratio in ratios)
+    return (
+        f"- {name}: median ratio {middle:.3f} (spread {spread:.1%}: {shown}); ours {speed:.0f} tokens/s, "
+        f"plain {plain_speed:.0f}: {verdict}"
+    )
+
+
+def main(folder: str, report: str | None) -> None:
+    """Run the pairs and print, or append to a report, what came out."""
+    results = []
+    for number in range(PAIRS):
+        command = [sys.executable, __file__, "--pair", folder, str(number)]
+        finished = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        results.append(json.loads(finished.stdout.strip().splitlines()[-1]))
+        print(results[-1], flush=True)
+    text = "\n".join(
+        [
+            f"## vllm engine against vllm.LLM.generate, {datetime.date.today()}",
+            "",
+            f"{Path(folder).name} ({SHARED['dtype']}), {PROMPTS} prompts, {TOKENS} tokens each, batch {BATCH},",
+            f"logprobs=1 on both sides, {PAIRS} alternating pairs, {os.cpu_count()} cores ({platform.machine()}).",
+            "Ratio = ours / plain.",
+            "",
+            *(summary(results, rank) for rank in RANKS),
+            "",
+        ]
+    )
+    print(text)
+    if report is not None:
+        with open(report, "a", encoding="utf-8") as out:
+            out.write(text + "\n")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--pair"]:
+        print(json.dumps(pair(sys.argv[2], int(sys.argv[3]))))
+    elif len(sys.argv) in (2, 3):
+        main(sys.argv[1], sys.argv[2] if len(sys.argv) == 3 else None)
+    else:
+        sys.exit(f"usage: python {sys.argv[0]} MODEL_FOLDER [REPORT.md]")
