@@ -91,6 +91,12 @@ TRAIN: dict[str, tuple[str, ...]] = {
         "{A} puts {a} {things} into a {box}. {B} puts in {b} more. How many {things} are in the {box} [now|]?",
         "A [shop|store] sells {a} {things} in the morning and {b} [{things}|] in the evening. "
         "How many {things} does it sell in [all|total]?",
+        "{A} [finds|buys] {a} {things} on Monday. On Tuesday {he} [finds|gets] {b} more. "
+        "How many {things} does {he} have [now|in total]?",
+        "[At first|In the morning] {A} has {a} {things}. Then {he} [buys|gets|finds] {b} more. "
+        "How many {things} does {he} have [now|in total]?",
+        "{A} has {a} {things} on [Friday|Saturday]. On Sunday {B} gives {him} {b} more. "
+        "How many {things} does {A} have [now|in total]?",
     ),
     "sub": (
         "{A} has {a} {things}. {He} [gives|sells|sends] {b} {things} to {B}. "
@@ -136,6 +142,13 @@ TRAIN: dict[str, tuple[str, ...]] = {
         "{A} has {b} {boxes} for {a} {things}. Each {box} gets the same number. "
         "How many {things} [are|does {he} put] in [each|one] {box}?",
         "{b} {boxes} hold {a} {things}, the same number in each. How many {things} are in [each|one] {box}?",
+        "{A} has {a} {things} for {b} friends. [Each friend gets|All friends get] the same number. "
+        "How many {things} does [one|each] friend get?",
+        "There are {a} {things} for {b} {boxes}. Each {box} gets the same number. "
+        "How many {things} are in [each|one] {box}?",
+        "{A} packs {b} {boxes} with {a} {things} in [all|total], the same number in [each|every] {box}. "
+        "How many {things} are in [each|one] {box}?",
+        "{A} fills {b} {boxes} equally and uses {a} {things}. How many {things} does [each|one] {box} hold?",
     ),
     "add_add": (
         "{A} has {a} {things}, {B} has {b} and {C} has {c}. How many {things} do they have [together|in total]?",
@@ -170,6 +183,11 @@ TRAIN: dict[str, tuple[str, ...]] = {
         "How many {things} does it have [now|left]?",
         "A [shop|store] has {a} {things}. In the morning it buys {b} more and in the evening it sells {c}. "
         "How many {things} are [left|there now]?",
+        "{A} has {a} {things}. {He} [finds|buys] {b} more on Saturday and loses {c} on Sunday. "
+        "How many {things} does {he} have [left|now]?",
+        "A [farm|school] has {a} {things}. It [buys|makes] {b} more in the morning and [sells|loses] {c} "
+        "in the evening. "
+        "How many {things} [are left|does it have left]?",
     ),
     "sub_add": (
         "{A} has {a} {things}. {He} [gives|sells] {b} to {B} and then [buys|finds|gets] {c} more. "
@@ -225,6 +243,8 @@ TRAIN: dict[str, tuple[str, ...]] = {
         "There are {a} {boxes} [of|with] {b} {things} [each|]. {A} takes [away|out] {c} {things}. "
         "How many {things} [are left|remain]?",
         "{A} has {a} {boxes}. There are {b} {things} in each {box}. {He} [sells|loses] {c} [of them|{things}]. "
+        "How many {things} does {he} have [left|now]?",
+        "{A} fills {a} {boxes} with {b} {things} each. {He} [sells|loses] {c} {things}. "
         "How many {things} does {he} have [left|now]?",
     ),
     "more_total": (

@@ -58,7 +58,7 @@ class Recipe:
     tokenizer_documents: int = 4000
     base: tuple[Stage, ...] = (Stage(1800, 8, 256), Stage(450, 4, 512), Stage(80, 2, 1024))
     base_rate: float = 5e-3
-    instruct: tuple[Stage, ...] = (Stage(200, 4, 512), Stage(40, 2, 1024))
+    instruct: tuple[Stage, ...] = (Stage(350, 4, 512), Stage(50, 2, 1024))
     instruct_rate: float = 1.5e-3
 
 

@@ -87,7 +87,8 @@ def test_gold_is_what_the_operations_give_and_stands_in_range(split: str) -> Non
             assert 1 <= values["p"] <= LARGEST
         assert made.answer == values["p"]
         assert [int(number) for number in re.findall(r"\d+", made.question)] == [
-            values[letter] for letter in re.findall(r"\{([abc])\}", SPLITS[split][formula][int(made.template[-1]) - 1])
+            values[letter]
+            for letter in re.findall(r"\{([abc])\}", SPLITS[split][formula][int(made.template.split("-")[2]) - 1])
         ]
 
 
