@@ -48,11 +48,11 @@ _NUMBER = re.compile(
     (?P<sign>(?<![\w)\]}}%!.])-)?
     (?:(?:(?:US|AU?|CA?|NZ|HK|R)?\$|[£€¥₹]|(?:USD|EUR|GBP|INR|Rs\.?)(?=\s?\d))\s?(?P<inner_sign>-)?)?
     (?:
-      (?P<dotted>[1-9]\d{{0,2}}(?:\.\d{{3}}){{2,}}(?![.,]?\d))         # 1.234.567 (continental)
+      (?P<dotted>[1-9]\d{{0,2}}(?:(?:\.\d{{3}}){{2,}}|(?:\.\d{{3}})+,\d\d?)(?![.,]?\d))   # 1.234.567, 1.234,50
     | (?P<junk>\d+(?:[./]\d+){{2,}}|\d[\d.]*[eE][+-]?\d{{3,}})         # dates, versions, 1e999
     | (?P<whole>\d+)[ ](?P<part>\d+)/(?P<parts>[1-9]\d*)(?![./]?\d)    # 3 1/2
     | (?P<plain>{_PLAIN})
-      (?: /(?P<divisor>{_PLAIN})
+      (?: (?:/|[ ]/[ ])(?P<divisor>{_PLAIN})
         | (?:[eE]|\s?(?:[x×*]|\\times|\\cdot)\s?10\s?\^\s?\{{?)(?P<exponent>[+-]?\d{{1,2}})(?![A-Za-z0-9])\}}?
         | \^\{{?(?P<power>\d{{1,2}})(?!\d)\}}?
         | :00(?!\d)                                                    # 5:00
@@ -68,12 +68,12 @@ _HASHES = re.compile(r"#{4,}(?!\W*\d+[.)]\s+[A-Za-z*])")
 _BOX = re.compile(r"\\f?box(?:ed)?\s*\{")
 _TAG = re.compile(r"<answer>(.*?)</answer>", re.IGNORECASE | re.DOTALL)
 _PHRASE = re.compile(
-    r"<answer>|\banswer\b[*_]*(?:\s*\([^()\n]{0,40}\))?(?:\s+(?:to|for)\s+[^.:\n]{1,80}?)?[*_]*"
+    r"<answer>|\bfinal answer\b\W*\n|\banswer\b[*_]*(?:\s*\([^()\n]{0,40}\))?(?:\s+(?:to|for)\s+[^.:\n]{1,80}?)?[*_]*"
     r"(?:\s+(?:is|was|equals|(?:would|should|will|must)\s+be)\b|\s*[:=])",
     re.IGNORECASE,
 )
 _FILLER = re.compile(
-    r"(?:[\s*_`\"'“$:=~≈([{]|\\approx|[A-Za-z]+\s*="
+    r"(?:[\s*_`\"'“$:=~≈([{]|\\approx|\+(?=[\d$])|[A-Za-z]+\s*="
     r"|(?:therefore|thus|then|that|now|approximately|about|around|roughly|exactly|simply|just|equal to)\b)*",
     re.IGNORECASE,
 )
@@ -121,7 +121,7 @@ def extract_number(text: str) -> Extracted | None:
     if phrases and _NO_NUMBER.match(text, phrases[-1].end()) and not re.search(r"\d", text[phrases[-1].end() :]):
         return None
     text = _LIST_MARK.sub("", text)
-    numbers = _numbers(text)
+    numbers = list(_numbers(text))
     cardinals = [found for found in numbers if not _ORDINAL.match(text, found.end()) or text[found.start() - 1] == "="]
     return _extracted((cardinals or numbers)[-1], "last_number") if numbers else None
 
@@ -174,6 +174,7 @@ _SAME = str.maketrans("０１２３４５６７８９．，％＄：－−﹣‐
 def _clean(text: str) -> str:
     """One spelling for what is written in several ways; no digit is ever joined to another but in thousands groups."""
     text = INVISIBLE.sub("", re.sub(r"<<[^<>\n]*>>", "", text)).translate(_SAME)
+    text = re.sub("[⁰¹²³⁴-⁹]+", lambda m: f"^{{{unicodedata.normalize('NFKC', m[0])}}}", text)
     text = re.sub("[¼-¾⅐-⅞]", lambda m: " " + unicodedata.normalize("NFKC", m[0]).replace("\u2044", "/"), text)
     text = re.sub(r"(?<=\d)(?:\{,\}|,?\\[,!]|\\ |['’_\u00a0])(?=\d{3}(?!\d))", ",", text)
     text = re.sub(r"\\([$%£€#&])", r"\1", text).replace("\u00a0", " ")
@@ -225,14 +226,14 @@ def _number_at(text: str, start: int, *, working_may_follow: bool) -> re.Match[s
     result = _match(clause, clause.rfind("=") + 1) if "=" in clause[found.end() :] else None
     if result is None or _OPERATOR.match(clause, result.end()):
         return None
-    return result if working_may_follow or not _numbers(text[result.end() :]) else None
+    return result if working_may_follow or next(_numbers(text[result.end() :]), None) is None else None
 
 
 def _only_number(content: str) -> re.Match[str] | None:
     """The one number of a box or tag: after its last `=`, with words and units around it, not part of a formula."""
     content = re.sub(r"(?<=\d) (?=\d{3}(?!\d))", ",", re.split(r"=|≈|\\approx\b", content)[-1])
-    found = next(iter(_numbers(content)), None)
-    if found is None or re.search(r"[\\+*/×÷^]|\d", content[: found.start()].replace("**", "")):
+    found = next(_numbers(content), None)
+    if found is None or re.search(r"[\\*/×÷^]|\+\s|\d", content[: found.start()].replace("**", "")):
         return None
     return None if _OPERATOR.match(content, found.end()) else found
 
@@ -243,8 +244,8 @@ def _match(text: str, start: int) -> re.Match[str] | None:
     return found if found and _value(found) is not None else None
 
 
-def _numbers(text: str) -> list[re.Match[str]]:
-    return [found for found in _NUMBER.finditer(text) if _value(found) is not None]
+def _numbers(text: str) -> Iterator[re.Match[str]]:
+    return (found for found in _NUMBER.finditer(text) if _value(found) is not None)
 
 
 def _value(found: re.Match[str]) -> Fraction | None:
@@ -254,7 +255,7 @@ def _value(found: re.Match[str]) -> Fraction | None:
     if "junk" in part or power * sum(map(str.isdigit, found[0])) > MAX_DIGITS:
         return None
     if "dotted" in part:
-        value = Fraction(part["dotted"].replace(".", ""))
+        value = Fraction(found["dotted"].replace(".", "").replace(",", "."))
     elif "whole" in part:
         value = Fraction(part["whole"]) + Fraction(int(part["part"]), int(part["parts"]))
     else:
