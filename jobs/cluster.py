@@ -27,8 +27,8 @@ EXCLUDES = [".git", ".venv", "runs", "docs", "tests", "*.parquet", "*.duckdb"]
 """Of the checkout, what no node needs."""
 OBJECT_STORE = 256 * 1024**2
 """Bytes for objects in flight where this command starts Ray: only ids travel."""
-STARTS = 3
-"""Times Ray is tried to be started on a busy machine."""
+AGENT_MS = "120000"
+"""Milliseconds that Ray's node waits for its helpers; its own default is too short for a busy machine."""
 FULL = 0.95
 """Share of a disk from which on a warning is given."""
 
@@ -57,22 +57,19 @@ def cluster(config: ClusterConfig) -> Iterator[Machines]:
 
 def _start(config: ClusterConfig) -> None:
     logging.getLogger("ray").setLevel(logging.ERROR)
-    for again in reversed(range(STARTS)):
-        try:
-            ray.init(
-                num_cpus=config.cpus or os.cpu_count(),
-                include_dashboard=config.dashboard,
-                dashboard_host="127.0.0.1",
-                object_store_memory=OBJECT_STORE,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-                runtime_env={"env_vars": {"PYTHONPATH": _python_path()}},
-            )
-            return
-        except Exception as error:  # Ray raises a bare Exception where a busy machine takes more than 30 s to start it
-            ray.shutdown()
-            if not again:
-                raise UserError(f"Ray does not start on this machine: {describe(error)}") from error
+    os.environ.setdefault("RAY_agent_register_timeout_ms", AGENT_MS)
+    try:
+        ray.init(
+            num_cpus=config.cpus or os.cpu_count(),
+            include_dashboard=config.dashboard,
+            dashboard_host="127.0.0.1",
+            object_store_memory=OBJECT_STORE,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            runtime_env={"env_vars": {"PYTHONPATH": _python_path()}},
+        )
+    except Exception as error:  # Ray raises a bare Exception where a busy machine takes more than 30 s to start it
+        raise UserError(f"Ray does not start on this machine (is it very busy?): {describe(error)}") from error
 
 
 def _join(address: str) -> None:

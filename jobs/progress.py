@@ -92,8 +92,9 @@ def summary(sweep: str, states: Sequence[ModelState], made: int, seconds: float)
     done, total = (sum(getattr(state, name) for state in states) for name in ("done", "total"))
     parts = [f"{sweep}: {done:,}/{total:,} trials ({100 * done // max(1, total)}%)"]
     rate = made / seconds if seconds > 0 else 0.0
-    if rate > 0 and done < total:
-        parts += [f"{rate:,.1f}/s", f"{duration((total - done) / rate)} left"]
+    left = sum(state.total - state.done for state in states if state.state != "failed")
+    if rate > 0 and left > 0:
+        parts += [f"{rate:,.1f}/s", f"{duration(left / rate)} left"]
     if failed := sum(state.failed for state in states):
         parts.append(f"{failed:,} errors")
     running = [f"{s.name} {s.done:,}/{s.total:,}" for s in states if s.state == "running"]

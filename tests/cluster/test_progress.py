@@ -17,7 +17,7 @@ STATES = [
 
 def test_the_line_says_how_far_how_fast_how_long_and_what_is_at_work():
     line = summary("alignment", STATES, made=60, seconds=30)
-    assert line == ("alignment: 160/500 trials (32%), 2.0/s, 3 min left, 3 errors | a 50/100, b loading, e failed")
+    assert line == ("alignment: 160/500 trials (32%), 2.0/s, 2 min left, 3 errors | a 50/100, b loading, e failed")
 
 
 def test_nothing_done_yet_promises_nothing():
@@ -43,7 +43,7 @@ def test_e10_without_a_terminal_there_are_plain_lines_now_and_then():
         progress.update([ModelState("a", 200, 200, 0, "done")], last=True)
     lines = out.getvalue().splitlines()
     assert len(lines) == int(34 / LINE_S) + 2
-    assert lines[0] == "s: 110/200 trials (55%), 1.0/s, 90 s left | a 110/200"
+    assert lines[0] == "s: 110/200 trials (55%), 1.0/s, 2 min left | a 110/200"
     assert lines[-2:] == ["FAILED b: gone", "s: 200/200 trials (100%)"]
     assert "\r" not in out.getvalue()
 
