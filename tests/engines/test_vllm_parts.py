@@ -74,6 +74,15 @@ def arguments_of(tmp_path):
     return arguments
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("max_model_len", 0), ("max_num_seqs", -1), ("cpu_kvcache_gib", 0.0), ("gpu_memory_utilization", 1.5)],
+)
+def test_options_out_of_range_are_refused_by_name(name, value):
+    with pytest.raises(UserError, match=f"^engine.{name} must be .* not {value}$"):
+        VllmOptions(**{name: value})
+
+
 def test_d1_nf4_sets_method_and_load_format_together(arguments_of):
     made = arguments_of("nf4")
     assert (made["quantization"], made["load_format"]) == ("bitsandbytes", "bitsandbytes")

@@ -37,6 +37,15 @@ class VllmOptions:
     prefix_caching: bool = False
     """Share the KV cache of equal prompt beginnings; changes numbers, so scored runs leave it off."""
 
+    def __post_init__(self) -> None:
+        for name in ("max_model_len", "max_num_seqs"):
+            if getattr(self, name) < 1:
+                raise UserError(f"engine.{name} must be at least 1, not {getattr(self, name)}")
+        if self.cpu_kvcache_gib <= 0:
+            raise UserError(f"engine.cpu_kvcache_gib must be above 0, not {self.cpu_kvcache_gib}")
+        if self.gpu_memory_utilization is not None and not 0 < self.gpu_memory_utilization <= 1:
+            raise UserError(f"engine.gpu_memory_utilization must be in (0, 1], not {self.gpu_memory_utilization}")
+
 
 def engine_arguments(model: ResolvedModel, options: VllmOptions, hardware: Hardware) -> dict[str, Any]:
     """Arguments for vLLM's engine; raises UserError for what it cannot run. Nothing of the weights is read."""
