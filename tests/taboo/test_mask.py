@@ -133,7 +133,7 @@ def test_rounded_logits_do_tie_at_the_boundary() -> None:
     logits = torch.randn(24, 3001, generator=torch.Generator().manual_seed(0)).bfloat16().float()
     table = table_of([True] * 3001)
     outcome = mask_top(logits, torch.full((24,), 8), table, WORD_START, 8)
-    assert int(outcome.tied.sum()) > 3
+    assert int(outcome.tied.sum()) >= 3
 
 
 @settings(max_examples=100, deadline=None)
