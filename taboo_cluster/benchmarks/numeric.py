@@ -122,7 +122,7 @@ def extract_number(text: str) -> Extracted | None:
         return None
     text = _LIST_MARK.sub("", text)
     numbers = list(_numbers(text))
-    cardinals = [found for found in numbers if not _ORDINAL.match(text, found.end()) or text[found.start() - 1] == "="]
+    cardinals = [found for found in numbers if not _is_ordinal(text, found)]
     return _extracted((cardinals or numbers)[-1], "last_number") if numbers else None
 
 
@@ -242,6 +242,11 @@ def _match(text: str, start: int) -> re.Match[str] | None:
     filler = _FILLER.match(text, start)
     found = _NUMBER.match(text, filler.end() if filler else start)
     return found if found and _value(found) is not None else None
+
+
+def _is_ordinal(text: str, found: re.Match[str]) -> bool:
+    """`the 6th day`; but not a result, `7-1=6th place`."""
+    return bool(_ORDINAL.match(text, found.end())) and text[max(0, found.start() - 1) : found.start()] != "="
 
 
 def _numbers(text: str) -> Iterator[re.Match[str]]:
