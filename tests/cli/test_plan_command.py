@@ -46,6 +46,7 @@ def no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
         raise UserError("data set openai/gsm8k is not in the local cache and the hub cannot be reached; set `path`")
 
     monkeypatch.setattr("taboo_cluster.benchmarks.gsm8k.hub_rows", unreachable)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)  # the command sets it before the import
 
 
 def test_k4_the_paper_on_8_gpus_of_80_gib_without_gpu_or_hub(call: Call) -> None:
