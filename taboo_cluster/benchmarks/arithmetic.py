@@ -1,8 +1,8 @@
 """arithmetic: generated word problems of one or two steps, the embedded models' own benchmark.
 
-A problem is a pure function of (split, seed, index). The splits share no template and no operand tuple of a formula:
-test templates are never in training, and one tuple in five, chosen by its hash, belongs to the test split. A single
-fact of a two-step problem (7 * 8 = 56) may occur in both.
+A problem is a pure function of (split, seed, index). The splits share no story and no operand tuple of a formula: no
+training problem is worded as a test template, and one tuple in five, chosen by its hash, belongs to the test split. A
+single fact of a two-step problem (7 * 8 = 56) may occur in both.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taboo_cluster.benchmarks.arithmetic_templates import BOXES, FORMULAS, PEOPLE, PRONOUNS, TEST, THINGS, TRAIN
+from taboo_cluster.benchmarks.arithmetic_templates import BOXES, FORMULAS, PEOPLE, PRONOUNS, TEST, THINGS, TIMES, TRAIN
 from taboo_cluster.benchmarks.base import BENCHMARKS, BenchmarkEntry, Prompt, Verdict
 from taboo_cluster.benchmarks.numeric import score_number
 from taboo_cluster.errors import UserError
@@ -108,7 +108,11 @@ def problem(split: str, seed: int, index: int) -> Problem:
     names = [(formula, number) for formula, texts in _SPLITS[split].items() for number in range(len(texts))]
     formula, number = names[index % len(names)]
     operands, steps = draw(formula, split == "test", rng)
-    question = _tell(_SPLITS[split][formula][number], operands, rng)
+    template = _SPLITS[split][formula][number]
+    wording = _word(template, rng)
+    while split == "train" and skeleton(wording) in _TEST_SKELETONS:
+        wording = _word(template, rng)
+    question = _fill(wording, operands, rng)
     unit = re.findall(r"How many (?:more )?(\w+)", question)[-1]
     return Problem(f"{split}-{formula}-{number + 1}", operands, question, steps, unit)
 
@@ -123,14 +127,32 @@ def draw(formula: str, test: bool, rng: np.random.Generator) -> tuple[tuple[int,
             return operands, steps
 
 
-def _tell(template: str, operands: Sequence[int], rng: np.random.Generator) -> str:
-    """The question: alternatives chosen, slots filled."""
+def skeleton(wording: str) -> str:
+    """A wording without its slots: what two problems share whose story is told alike."""
+    return _SLOT.sub("_", wording)
+
+
+_TEST_SKELETONS = {skeleton(template) for templates in TEST.values() for template in templates}
+
+
+def _word(template: str, rng: np.random.Generator) -> str:
+    """One wording of a template: alternatives and times chosen."""
 
     def choose(match: re.Match[str]) -> str:
         options = match[1].split("|")
         return options[rng.integers(len(options))]
 
     text = _ALTERNATIVES.sub(choose, template)
+    if found := sorted({slot.lower() for slot in re.findall(r"\{([tT]\d)\}", text)}):
+        times = TIMES[rng.integers(len(TIMES))]
+        for slot, number in zip(found, sorted(rng.permutation(len(times))[: len(found)]), strict=True):
+            time = times[number]
+            text = text.replace(f"{{{slot}}}", time).replace(f"{{{slot.upper()}}}", time[0].upper() + time[1:])
+    return re.sub(r" +(?=[ .?,])", "", text)
+
+
+def _fill(wording: str, operands: Sequence[int], rng: np.random.Generator) -> str:
+    """The question: slots filled."""
     (first, gender), (second, _), (third, _) = (PEOPLE[i] for i in rng.permutation(len(PEOPLE))[:3])
     he, him, his = PRONOUNS[gender]
     box, boxes = BOXES[rng.integers(len(BOXES))]
@@ -140,8 +162,7 @@ def _tell(template: str, operands: Sequence[int], rng: np.random.Generator) -> s
         **{"he": he, "him": him, "his": his, "He": he.capitalize(), "His": his.capitalize()},
         "things": THINGS[rng.integers(len(THINGS))],
     }
-    text = _SLOT.sub(lambda match: slots[match[1]], text)
-    return re.sub(r" +(?=[ .?])", "", text)
+    return _SLOT.sub(lambda match: slots[match[1]], wording)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerBase,
 from taboo_cluster.embedded.card import model_card
 from taboo_cluster.embedded.corpus import Text, chat, document
 from taboo_cluster.embedded.evaluate import evaluate
+from taboo_cluster.hashing import stable_hash
 
 BOS, EOS, PAD, TURN, END = "<|bos|>", "<|eos|>", "<|pad|>", "<|im_start|>", "<|im_end|>"
 
@@ -64,6 +65,11 @@ class Recipe:
 
 Stream = Iterator[tuple[list[int], list[float]]]
 """One text after another, without end: token ids and the weight of each in the loss."""
+
+
+def fingerprint(seed: int, texts: int = 100) -> str:
+    """Hash of the first texts of both corpora: weights and the script that claims them stay together."""
+    return stable_hash([document(seed, index) for index in range(texts)], [chat(seed, index) for index in range(texts)])
 
 
 def train_tokenizer(recipe: Recipe) -> Tokenizer:
@@ -247,6 +253,7 @@ def train(recipe: Recipe, out: Path, n: int = 200) -> None:
     known = {
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "tokens_known": tokenizer.get_vocab_size(),
+        "corpus": fingerprint(recipe.seed),
     }
     for name, aligned in (("tiny-base", False), ("tiny-instruct", True)):
         stream = encode(tokenizer, (conversations if aligned else documents)(recipe.seed))
