@@ -193,7 +193,7 @@ class TabooLogitsProcessor(ProcessorV1, ProcessorV2):  # type: ignore[misc]
         host = self._host[ctx.idx_mapping_np]
         if host[:, _RANK].any():
             slots = ctx.expanded_idx_mapping.long()
-            length = ctx.pos + 1
+            length = ctx.pos.long() + 1
             # A part of a longer prompt samples a token that is thrown away: it is no output position.
             sampled = length >= self._states.prefill_len.gpu[slots]
             positions = torch.where(sampled, length - self._states.prompt_len.gpu[slots], -1)

@@ -444,7 +444,7 @@ class BatchV2:
             idx_mapping_np=np.array(slots, dtype=np.int32),
             expanded_local_pos=torch.tensor(list(range(rows)) * len(slots), dtype=torch.int32),
             input_ids=torch.zeros(len(expanded), dtype=torch.int32),
-            pos=torch.tensor(pos),
+            pos=torch.tensor(pos, dtype=torch.int32),
             seq_lens_upper_bound_np=np.zeros(len(slots), dtype=np.int32),
         )
         before = logits.clone()

@@ -72,6 +72,7 @@ class VllmEngine:
             name="vllm",
             version=f"{_version()}/{runner}",
             settings={
+                "device": config.device_config.device_type,
                 "dtype": model.dtype,
                 "quantization": model.quantization,
                 "tensor_parallel": hardware.tensor_parallel,
