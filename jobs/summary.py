@@ -23,8 +23,8 @@ SHORT = """
 """Where max_tokens is under twice the longest baseline (METHODS, section 0)."""
 
 ERRORS = """
-    SELECT model, error_type, count(*) AS n, any_value(error) AS example
-    FROM records WHERE outcome = 'error' GROUP BY ALL ORDER BY n DESC, model
+    SELECT model, error_type, sum(n) AS n, any_value(example) AS example
+    FROM errors GROUP BY ALL ORDER BY n DESC, model
 """
 
 
@@ -67,7 +67,6 @@ def _print_tables(config: RunConfig, run_dir: str) -> None:
                 f"warning: {row['model']} on {row['benchmark']}: a baseline takes {row['longest']} of max_tokens="
                 f"{row['max_tokens']}; it should be twice the longest, or detours are cut and count as wrong"
             )
-    with open_runs([run_dir], texts=True) as connection:
         for row in select(connection, ERRORS).to_pylist():
             print(f"warning: {row['model']}: {row['n']} x {row['error_type']}, e.g. {row['example']}")
 

@@ -15,7 +15,7 @@ from taboo_cluster.config import ClusterConfig, ModelConfig, RunConfig
 from taboo_cluster.drift import drift as drift
 from taboo_cluster.engines.base import ENGINES, EngineEntry
 from taboo_cluster.errors import UserError
-from taboo_cluster.tree import compose_tree
+from taboo_cluster.tree import compose_tree, group_files
 from taboo_cluster.typed import build
 
 
@@ -36,6 +36,8 @@ def load_config(overrides: Sequence[str], config_dir: str | None = None) -> RunC
     tree["models"] = [*_as_list(tree.get("models") or []), *tree.pop("inline_models")]
     tree["models"] = [_named(model) for model in tree["models"]]
     config = _absolute(from_dict(tree))
+    if not config.sweep:  # said last: a mistyped key is the better explanation
+        raise UserError(f"no sweep given: add +sweep=NAME. Known: {', '.join(group_files('sweep', config_dir))}")
     check(config, {name: build_benchmark(config, name) for name in config.benchmarks})
     return config
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from taboo_cluster.benchmarks.base import Benchmark, Verdict
 from taboo_cluster.engines.base import Generation
 from taboo_cluster.errors import TrialError
+from taboo_cluster.taboo.surprisal import dose
 from taboo_cluster.trial import Trial
 
 Row = dict[str, Any]
@@ -77,16 +77,14 @@ def trial_columns(trial: Trial, benchmark: Benchmark) -> Row:
 
 def output_columns(generation: Generation, record_steps: bool) -> Row:
     """The columns of `OUTPUT`, dose in bits; `text_sanitised` is left to the writer, which replaces the characters."""
-    n = len(generation.steps)
-    costs = [step.bits for step in generation.steps if step.bits is not None]
-    bits = math.fsum(costs) if len(costs) == n else None  # one unknown cost makes the trial's dose unknown
+    paid = dose(step.bits for step in generation.steps)
     return {
         "completion": generation.text,
         "completion_tokens": len(generation.token_ids),
         "finish_reason": generation.finish_reason,
-        "interventions": n,
-        "surprisal_total": bits,
-        "surprisal_mean": bits / n if n and bits is not None else None,
+        "interventions": len(generation.steps),
+        "surprisal_total": paid.total,
+        "surprisal_mean": paid.mean,
         "entropy_mean": generation.entropy_mean,
         "skipped_steps": generation.skipped_steps,
         "tie_steps": generation.tie_steps,

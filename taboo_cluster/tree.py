@@ -35,7 +35,7 @@ def group_files(group: str, config_dir: str | None = None) -> dict[str, Path]:
 
 
 def compose_tree(overrides: Sequence[str], config_dir: str | None = None) -> dict[str, Any]:
-    """The composed tree with interpolations resolved; `sweep` is the sweep's name.
+    """The composed tree with interpolations resolved; `sweep` is the sweep's name, empty where none is asked for.
 
     `models` comes back as a mapping or list of settings, models written inline on the command line as a list under
     `inline_models`. Keys may be given with or without `+`.
@@ -86,8 +86,6 @@ def _read(overrides: Sequence[str], config_dir: str | None) -> _Asked:
             raise UserError(f"benchmark holds options by benchmark; to choose one: benchmarks=[{override.value()}]")
         else:  # "++" sets a key whether it is in the tree or not; whether it is a known one is checked later
             asked.hydra.append("++" + text.lstrip("+"))
-    if not asked.sweep:
-        raise UserError(f"no sweep given: add +sweep=NAME. Known: {', '.join(group_files('sweep', config_dir))}")
     return asked
 
 
