@@ -19,10 +19,12 @@ from jobs.summary import conclude
 from jobs.work import ModelWork
 from taboo_cluster import compose, launch
 from taboo_cluster.benchmarks.base import Benchmark
+from taboo_cluster.cli.status import last_heartbeat
 from taboo_cluster.config import ModelConfig, RunConfig
-from taboo_cluster.launch import Launch
+from taboo_cluster.launch import Launch, write_row
 from taboo_cluster.models import resolve
 from taboo_cluster.records.reader import quarantine_unreadable
+from taboo_cluster.rows import now
 from taboo_cluster.sweep import cells, model_limit, subsample
 from taboo_cluster.trial import ResolvedModel
 
@@ -71,6 +73,8 @@ def run_sweep(config: RunConfig) -> int:
         if sweep.missing:
             with cluster(sweep.config.cluster) as machines:
                 run(sweep, machines, stop)
+        else:
+            settle(sweep)
         conclude(sweep.config, sweep.launch, sweep.works)
     return INTERRUPTED if stop.is_set() and sweep.missing else sweep.status
 
@@ -156,6 +160,16 @@ def run(sweep: Sweep, machines: Machines, stop: threading.Event) -> None:
             state = "interrupted" if stop.is_set() and sweep.missing else "failed" if sweep.status else "done"
         finally:
             monitor.end(pool, state)
+
+
+def settle(sweep: Sweep) -> None:
+    """Say that a run is at its end where its driver was killed before it could."""
+    beat = last_heartbeat(sweep.launch.run_dir)
+    if beat is not None and beat["state"] in ("running", "interrupted"):
+        failed, total = (sum(getattr(work, name) for work in sweep.works) for name in ("failed", "total"))
+        last = {"at": now(), "state": "failed" if sweep.status else "done"}
+        counts = {"done": total, "failed": failed, "total": total}
+        write_row(sweep.launch.run_dir, "heartbeat", beat["launch_id"], {**beat, **last, **counts})
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -76,9 +75,6 @@ class BlockResult:
     """Trials by error_type."""
     examples: dict[str, str] = field(default_factory=dict)
     """One message for each error_type."""
-    seconds: float = 0.0
-    interrupted: bool = False
-    """Stopped before its end; what was finished is recorded."""
 
     def count(self, row: Row, made: bool) -> None:
         """Count a row; `made` tells that the engine made an output for it."""
@@ -167,7 +163,6 @@ class TrialRunner:
         A trial that fails becomes a record with its error. Raises EngineDied, or UserError for a model that cannot be
         prompted as asked, once what was finished is on disk.
         """
-        begin = time.monotonic()
         result = BlockResult()
         self._in_hand[id(result)] = result
         try:
@@ -177,8 +172,6 @@ class TrialRunner:
         finally:
             del self._in_hand[id(result)]
             self._writer.flush()
-        result.interrupted = self._stopped.is_set()
-        result.seconds = time.monotonic() - begin
         return result
 
     def _rows(self, trials: Sequence[Trial]) -> Iterator[tuple[Row, bool]]:
