@@ -27,6 +27,7 @@ from taboo_cluster.config import RunConfig
 from taboo_cluster.engines.base import Engine, Hardware, Request
 from taboo_cluster.errors import EngineDied, UserError
 from taboo_cluster.hashing import stable_hash
+from taboo_cluster.models import check_shape, load_config
 from taboo_cluster.records.reader import find_generations, recorded
 from taboo_cluster.records.schema import RECORD
 from taboo_cluster.records.writer import PartWriter, model_slug
@@ -161,6 +162,8 @@ class _Loaded:
         self._items = {name: self._same_items(benchmark) for name, benchmark in self._benchmarks.items()}
         self._cells = cells(config, config.models, self._benchmarks)
         entry, options = compose.engine_options(config)
+        if (shape := config.models[task.index].shape) is not None:
+            check_shape(load_config(task.model), shape, task.model.name)
         self._engine: Engine = entry.build(task.model, options, task.hardware)
         self._check(config)
         self.metrics = ModelMetrics(task.model.name)

@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import struct
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,6 +106,21 @@ def load_tokenizer(model: ResolvedModel) -> PreTrainedTokenizerBase:
     return tokenizer
 
 
+def load_config(model: ResolvedModel) -> PretrainedConfig:
+    """The model's config; raises UserError where it cannot be loaded."""
+    from transformers import AutoConfig
+
+    try:
+        config: PretrainedConfig = AutoConfig.from_pretrained(
+            model.source,
+            revision=None if model.is_local else model.revision,
+            trust_remote_code=model.trust_remote_code,
+        )
+    except Exception as error:  # unknown model type, unreadable file, hub out of reach
+        raise UserError(f"the config of {model.name} cannot be read from {model.source}: {_line(error)}") from error
+    return config
+
+
 def tokenizer_hash(tokenizer: PreTrainedTokenizerBase) -> str:
     """Hash of what turns text into ids: vocabulary, merges, added tokens, normalisation and pre-tokenization."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
@@ -144,8 +159,13 @@ def shape_of(config: PretrainedConfig | str | os.PathLike[str]) -> Shape:
 
 
 def check_shape(config: PretrainedConfig, shape: Shape, name: str) -> None:
-    """Compare a loaded config with the shape its model set gives; raises UserError that names each other field."""
+    """Compare a loaded config with the shape its model set gives; raises UserError that names each other field.
+
+    A longer context than the set says is no fault: revisions of one model differ in it, and nothing relies on more.
+    """
     loaded = shape_of(config)
+    if loaded.context > shape.context:
+        loaded = replace(loaded, context=shape.context)
     other = [
         f"{field.name} is {getattr(loaded, field.name)}, not {getattr(shape, field.name)}"
         for field in fields(Shape)

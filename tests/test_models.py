@@ -204,6 +204,12 @@ def test_check_shape_names_each_field_that_differs() -> None:
     )
 
 
+def test_check_shape_takes_a_longer_context_and_refuses_a_shorter_one() -> None:
+    check_shape(LlamaConfig(**TEXT), dataclasses.replace(SHAPE, context=SHAPE.context - 1), "mine")
+    with pytest.raises(UserError, match=f"context is {SHAPE.context}, not {SHAPE.context + 1}"):
+        check_shape(LlamaConfig(**TEXT), dataclasses.replace(SHAPE, context=SHAPE.context + 1), "mine")
+
+
 @pytest.mark.parametrize("content", ["{", '{"model_type": "no-such-type"}'])
 def test_an_unreadable_config_is_one_clear_line(tmp_path: Path, content: str) -> None:
     (tmp_path / "config.json").write_text(content)

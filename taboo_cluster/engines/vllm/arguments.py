@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from transformers import AutoConfig, PretrainedConfig
+from transformers import PretrainedConfig
 
 from taboo_cluster.engines.base import HARMLESS, Hardware, Request
 from taboo_cluster.errors import UserError
-from taboo_cluster.models import shape_of
+from taboo_cluster.models import load_config, shape_of
 from taboo_cluster.taboo.owner import OWNER
 from taboo_cluster.trial import ResolvedModel
 
@@ -54,7 +54,7 @@ def engine_arguments(model: ResolvedModel, options: VllmOptions, hardware: Hardw
     from taboo_cluster.taboo.vllm_hook import EXTENSION, HOOK
 
     on_cpu = current_platform.is_cpu()
-    config = _config(model)
+    config = load_config(model)
     revision = None if model.is_local else model.revision
     arguments: dict[str, Any] = {
         "model": model.source,
@@ -143,18 +143,6 @@ def environment(hardware: Hardware) -> Iterator[None]:
         for name in os.environ.keys() - before.keys():
             del os.environ[name]
         os.environ.update(before)
-
-
-def _config(model: ResolvedModel) -> PretrainedConfig:
-    try:
-        config: PretrainedConfig = AutoConfig.from_pretrained(
-            model.source,
-            revision=None if model.is_local else model.revision,
-            trust_remote_code=model.trust_remote_code,
-        )
-    except Exception as error:  # unknown model type, unreadable file, hub out of reach
-        raise UserError(f"the config of {model.name} cannot be read: {cause(error)}") from error
-    return config
 
 
 def _quantized(model: ResolvedModel, config: PretrainedConfig, hardware: Hardware) -> dict[str, str]:
