@@ -60,6 +60,7 @@ def _start(config: ClusterConfig) -> None:
     os.environ.setdefault("RAY_agent_register_timeout_ms", AGENT_MS)
     try:
         ray.init(
+            address="local",  # never one that happens to run here already
             num_cpus=config.cpus or os.cpu_count(),
             include_dashboard=config.dashboard,
             dashboard_host="127.0.0.1",
@@ -82,7 +83,10 @@ def _join(address: str) -> None:
             runtime_env={"working_dir": str(ROOT), "excludes": EXCLUDES},
         )
     except Exception as error:  # no cluster there, another version of Ray or Python, no token ...
-        raise UserError(f"cannot join the Ray cluster at cluster.address={address}: {describe(error)}") from error
+        raise UserError(
+            f"cannot join the Ray cluster at cluster.address={address}: {describe(error)} (a cluster with token "
+            "authentication, Ray's default, wants RAY_AUTH_MODE=token and its token here, unless the address is auto)"
+        ) from error
 
 
 def _python_path() -> str:

@@ -1,9 +1,46 @@
 """Fixtures of the tests that start Ray."""
 
+import os
+import secrets
+import signal
+import subprocess
+import sys
+
 import pytest
 from scripted_runs import Workspace
+
+CLUSTER = """
+import ray, sys
+ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+print(ray.get_runtime_context().gcs_address, flush=True)
+sys.stdin.read()
+"""
 
 
 @pytest.fixture(scope="session")
 def workspace(tmp_path_factory):
+    """Commands run here start a Ray of their own."""
     return Workspace(tmp_path_factory.mktemp("workspace"))
+
+
+@pytest.fixture(scope="session")
+def joined(workspace):
+    """Commands run here join one running cluster, which is faster, and is how a team's cluster is used."""
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16)}
+    head = subprocess.Popen(
+        [sys.executable, "-c", CLUSTER],
+        env=os.environ | token | {"RAY_agent_register_timeout_ms": "120000"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    address = head.stdout.readline().strip()
+    assert address, "Ray did not start"
+    yield workspace.joining(address, token)
+    head.stdin.close()
+    try:
+        head.wait(timeout=30)
+    except subprocess.TimeoutExpired:
+        os.killpg(head.pid, signal.SIGKILL)

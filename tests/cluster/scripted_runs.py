@@ -1,5 +1,6 @@
 """A workspace for sweeps with the scripted engine: two model folders, a script, and the command."""
 
+import copy
 import json
 import os
 import signal
@@ -21,10 +22,10 @@ DEADLINE_S = 240
 
 
 class Workspace:
-    """A folder with models `one` and `two` and a script that knows the answers of arithmetic."""
+    """An empty folder filled with models `one` and `two` and a script that knows the answers of arithmetic."""
 
     def __init__(self, folder):
-        self.folder = folder
+        self.folder, self.environment, self.settings = folder, {}, ()
         for number, name in enumerate(("one", "two")):
             model = folder / "models" / name
             model.mkdir(parents=True)
@@ -35,7 +36,12 @@ class Workspace:
         items = entry.build(entry.options()).items()
         self.script = folder / "script.json"
         self.script.write_text(json.dumps({item.question: f"The answer is {item.gold}." for item in items}))
-        (folder / "once").mkdir()
+
+    def joining(self, address, token):
+        """The same, with commands that join a running cluster."""
+        other = copy.copy(self)
+        other.environment, other.settings = token, (f"cluster.address={address}",)
+        return other
 
     def arguments(self, run_dir, *more, models=("one",)):
         listed = ",".join(f"{{path: {self.folder}/models/{name}}}" for name in models)
@@ -47,6 +53,7 @@ class Workspace:
             f"engine.script_path={self.script}",
             "engine.accuracy={0: 0.9, 1: 0.5}",
             "cluster.dashboard=false",
+            *self.settings,
             f"run_dir={run_dir}",
             *more,
         ]
@@ -56,7 +63,7 @@ class Workspace:
         return subprocess.Popen(
             [sys.executable, "-m", "taboo_cluster", *self.arguments(run_dir, *more, **options)],
             cwd=self.folder,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            env=os.environ | self.environment | {"PYTHONPATH": str(ROOT)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

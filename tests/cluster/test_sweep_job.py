@@ -12,7 +12,7 @@ from scripted_runs import counts, ended, files, rows, view, wait_for
 
 PER_ITEM = 7
 """Trials of one model and item: ranks 0, 1, 2, 4, 8, and a replicate of ranks 0 and 1."""
-HALF_S = "engine.delay_s=0.01"
+SLOWLY = "engine.delay_s=0.01"
 
 
 @pytest.fixture(scope="module")
@@ -91,13 +91,13 @@ def test_f2_again_does_nothing(workspace, run_dir):
     assert "560 of 560 trials recorded" in output
 
 
-def test_extending_runs_only_the_new_cells_and_redoes_a_damaged_part(workspace, run_dir):
+def test_extending_runs_only_the_new_cells_and_redoes_a_damaged_part(joined, run_dir):
     part = max(run_dir.glob("records/one/*.parquet"), key=lambda path: path.stat().st_size)
     damaged = {trial for (trial,) in duckdb.sql(f"SELECT trial_id FROM '{part}'").fetchall()}
     part.write_bytes(part.read_bytes()[:-100])
     kept = {path: content for path, content in files(run_dir).items() if not path.endswith(part.name)}
     old = {trial for (trial,) in rows_of(kept, run_dir)}
-    status, output = workspace.command(run_dir, "limit=50", "taboo.ranks=[0,1,2,4,8,16]", models=("one", "two"))
+    status, output = joined.command(run_dir, "limit=50", "taboo.ranks=[0,1,2,4,8,16]", models=("one", "two"))
     assert status == 0, output
     assert "set aside" in output
     assert kept.items() <= files(run_dir).items()
@@ -139,8 +139,9 @@ def test_a_directory_that_is_no_run_is_refused(workspace, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 
 
-def half_done(workspace, run_dir, process, share=0.5, total=PER_ITEM * 120):
-    wait_for(lambda: len(rows(run_dir, "trial_id")) >= share * total, process)
+def partly_done(run_dir, process):
+    """Wait for three tenths of a sweep of 120 items."""
+    wait_for(lambda: len(rows(run_dir, "trial_id")) >= 0.3 * PER_ITEM * 120, process)
 
 
 def finish(workspace, run_dir, before):
@@ -157,8 +158,8 @@ def finish(workspace, run_dir, before):
 
 def test_e8_kill_9_of_the_driver_loses_only_what_was_in_flight(workspace, tmp_path):
     run_dir = tmp_path / "run"
-    process = workspace.start(run_dir, "limit=120", HALF_S)
-    half_done(workspace, run_dir, process, 0.3)
+    process = workspace.start(run_dir, "limit=120", SLOWLY)
+    partly_done(run_dir, process)
     process.kill()
     process.communicate()
     workers_gone(run_dir)
@@ -175,8 +176,8 @@ def workers_gone(run_dir):
 
 def test_ctrl_c_puts_everything_on_disk_and_says_how_to_go_on(workspace, tmp_path):
     run_dir = tmp_path / "run"
-    process = workspace.start(run_dir, "limit=120", HALF_S)
-    half_done(workspace, run_dir, process, 0.3)
+    process = workspace.start(run_dir, "limit=120", SLOWLY)
+    partly_done(run_dir, process)
     os.killpg(process.pid, signal.SIGINT)
     status, output = ended(process)
     assert status == 130, output
@@ -188,10 +189,10 @@ def test_ctrl_c_puts_everything_on_disk_and_says_how_to_go_on(workspace, tmp_pat
     finish(workspace, run_dir, before)
 
 
-def test_e2_kill_9_of_an_actor_is_made_good_in_the_same_launch(workspace, tmp_path):
+def test_e2_kill_9_of_an_actor_is_made_good_in_the_same_launch(joined, tmp_path):
     run_dir = tmp_path / "run"
-    process = workspace.start(run_dir, "limit=120", HALF_S)
-    half_done(workspace, run_dir, process, 0.3)
+    process = joined.start(run_dir, "limit=120", SLOWLY)
+    partly_done(run_dir, process)
     ((pid,),) = duckdb.sql(f"SELECT pid FROM '{run_dir}/tables/workers/*.parquet'").fetchall()
     before = dict(rows(run_dir, "trial_id, worker_id"))
     os.kill(pid, signal.SIGKILL)
@@ -204,10 +205,10 @@ def test_e2_kill_9_of_an_actor_is_made_good_in_the_same_launch(workspace, tmp_pa
     assert len(set(after.values())) == 2, "the second life of the actor made the rest"
 
 
-def test_a_dead_engine_is_started_again(workspace, tmp_path):
+def test_a_dead_engine_is_started_again(joined, tmp_path):
     run_dir, once = tmp_path / "run", tmp_path / "once"
     once.mkdir()
-    status, output = workspace.command(run_dir, "limit=20", "engine.die_after=50", f"engine.once_path={once}")
+    status, output = joined.command(run_dir, "limit=20", "engine.die_after=50", f"engine.once_path={once}")
     assert status == 0, output
     seen = counts(run_dir)
     assert len(seen) == PER_ITEM * 20
@@ -215,23 +216,23 @@ def test_a_dead_engine_is_started_again(workspace, tmp_path):
     assert len(rows(run_dir, "DISTINCT worker_id")) == 2
 
 
-def test_d2_a_model_that_cannot_be_loaded_does_not_stop_the_others(workspace, tmp_path):
+def test_d2_a_model_that_cannot_be_loaded_does_not_stop_the_others(joined, tmp_path):
     run_dir = tmp_path / "run"
-    status, output = workspace.command(run_dir, "limit=20", "engine.refuse=[one]", models=("one", "two"))
+    status, output = joined.command(run_dir, "limit=20", "engine.refuse=[one]", models=("one", "two"))
     assert status == 1, output
     assert "FAILED one: one was refused" in output
     assert rows(run_dir, "model, outcome, error_type", "model = 'one'") == [("one", "error", "model_load_failed")]
     assert len(rows(run_dir, "trial_id", "model = 'two' AND error_type IS NULL")) == PER_ITEM * 20
-    status, output = workspace.command(run_dir, "limit=20", models=("one", "two"))
+    status, output = joined.command(run_dir, "limit=20", models=("one", "two"))
     assert status == 0, output
     assert view(run_dir, "SELECT count(*) AS n FROM records WHERE outcome <> 'error'") == [{"n": 2 * PER_ITEM * 20}]
 
 
-def test_k3_transient_errors_are_tried_again_permanent_ones_when_asked(workspace, tmp_path):
+def test_k3_transient_errors_are_tried_again_permanent_ones_when_asked(joined, tmp_path):
     run_dir, once = tmp_path / "run", tmp_path / "once"
     once.mkdir()
     fails = ["limit=20", "engine.fail=0.2", f"engine.once_path={once}", "max_error_share=0.5"]
-    status, output = workspace.command(run_dir, *fails)
+    status, output = joined.command(run_dir, *fails)
     assert status == 0, output
     (shown,) = view(run_dir, "SELECT max(attempt) AS most, count(error_type) AS errors, count(*) AS n FROM records")
     assert shown == {"most": 2, "errors": 0, "n": PER_ITEM * 20}
@@ -241,21 +242,21 @@ def test_k3_transient_errors_are_tried_again_permanent_ones_when_asked(workspace
     fails[1] += "5"
     shutil.rmtree(once)
     once.mkdir()
-    status, output = workspace.command(run_dir, *fails, "engine.fail_type=nan_logits")
+    status, output = joined.command(run_dir, *fails, "engine.fail_type=nan_logits")
     assert status == 0, output
     errors = len(rows(run_dir, "trial_id", "error_type = 'nan_logits'"))
     assert errors > 0
     assert f"{errors} x nan_logits" in output
-    status, output = workspace.command(run_dir, "limit=20", "retry=permanent")
+    status, output = joined.command(run_dir, "limit=20", "retry=permanent")
     assert status == 0, output
     (shown,) = view(run_dir, "SELECT count(error_type) AS errors, count(*) AS n FROM records")
     assert shown == {"errors": 0, "n": PER_ITEM * 20}
     assert len(rows(run_dir, "trial_id")) == PER_ITEM * 20 + errors
 
 
-def test_a_hopeless_model_stops_early(workspace, tmp_path):
+def test_a_hopeless_model_stops_early(joined, tmp_path):
     run_dir = tmp_path / "run"
-    status, output = workspace.command(run_dir, "engine.fail=0.5", "limit=300")
+    status, output = joined.command(run_dir, "engine.fail=0.5", "limit=300")
     assert status == 1, output
     assert "max_error_share" in output
     assert "the scripted engine was told to fail" in output
