@@ -6,6 +6,7 @@ anything starts), 130 interrupted.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -24,6 +25,9 @@ python -m taboo_cluster COMMAND ...
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit status; a user's mistake becomes one line on stderr."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # an ASCII terminal shows \xe9 for what it has no letter for
+            stream.reconfigure(errors="backslashreplace")
     try:
         if not given or given[0] in ("-h", "--help"):
             print(_overview())
@@ -47,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _choose(given: list[str]) -> tuple[Command, list[str]]:
     """The command of the first word; an override or option there means `run`."""
     first = given[0]
-    if first not in names() and ("=" in first or first[0] in "+~-"):
+    if first not in names() and ("=" in first or first[:1] in ("+", "~", "-")):
         return command("run"), given
     return command(first), given[1:]
 

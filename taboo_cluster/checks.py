@@ -76,6 +76,9 @@ def _check_benchmarks(config: RunConfig, benchmarks: Mapping[str, Benchmark]) ->
     for name, benchmark in benchmarks.items():
         if config.prompt_style is not None and config.prompt_style not in benchmark.styles:
             raise unknown(f"prompt_style of {name}", config.prompt_style, benchmark.styles)
+        if config.n_shots is not None:  # refused by the benchmark that has not as many examples
+            item = benchmark.items()[0]
+            benchmark.prompt(item, item.question, config.prompt_style or benchmark.styles[0], config.n_shots)
 
 
 def _choice(setting: str, value: str, where: str) -> None:

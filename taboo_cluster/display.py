@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+"""Characters with which a completion could steer a terminal."""
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -34,7 +38,7 @@ def show(value: Any) -> str:
             return f"{value:.2g}"
         text = f"{value:.4f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
-    return " ".join(str(value).split()) if isinstance(value, str) else str(value)
+    return _CONTROL.sub("\ufffd", " ".join(value.split())) if isinstance(value, str) else str(value)
 
 
 def _is_number(value: Any) -> bool:
@@ -45,10 +49,11 @@ def _draw(columns: Sequence[str], cells: Sequence[Sequence[str]], numeric: Seque
     from rich import box
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name, right in zip(columns, numeric, strict=True):
-        table.add_column(name, justify="right" if right else "left", overflow="fold")
+        table.add_column(Text(name), justify="right" if right else "left", overflow="fold")
     for row in cells:
-        table.add_row(*(text.replace("[", "\\[") for text in row))
+        table.add_row(*map(Text, row))  # not as markup: a completion may hold any brackets and backslashes
     Console().print(table)

@@ -25,7 +25,11 @@ CONF = Path(__file__).resolve().parents[1] / "conf"
 
 
 def group_files(group: str, config_dir: str | None = None) -> dict[str, Path]:
-    """The files of a group (sweep, models, cluster, engine) by name, the user's own tree included."""
+    """The files of a group (sweep, models, cluster, engine) by name, the user's own tree included.
+
+    Raises UserError for a tree of the user's that is not there or cannot be used.
+    """
+    _check_user_tree(config_dir)
     found = {
         path.relative_to(root / group).with_suffix("").as_posix(): path
         for root in _roots(config_dir)
@@ -53,6 +57,10 @@ def compose_tree(overrides: Sequence[str], config_dir: str | None = None) -> dic
     except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
         raise UserError(f"cannot compose the config: {_one_line(error)}") from error
     assert isinstance(tree, dict)
+    if tree.get("sweep"):  # a file without the directive sets sweep.KEY, which nobody would read
+        raise UserError(
+            f"{group_files('sweep', config_dir)[asked.sweep]} must begin with the line '# @package _global_'"
+        )
     return {str(key): value for key, value in tree.items()} | {"sweep": asked.sweep, "inline_models": asked.models}
 
 
@@ -145,6 +153,10 @@ def _check_user_tree(config_dir: str | None) -> None:
         for path in sorted(root.rglob("*.yaml")):
             if (CONF / path.relative_to(root)).exists():
                 raise UserError(f"{path} has the name of a shipped config: rename it")
+            try:
+                path.read_text(encoding="utf-8")
+            except (UnicodeDecodeError, OSError) as error:
+                raise UserError(f"{path} cannot be read: {error}") from error
 
 
 def _one_line(error: Exception) -> str:

@@ -99,6 +99,22 @@ def test_every_key_can_be_set_with_and_without_plus() -> None:
     assert load_config([*BASE, *(f"+{setting}" for setting in settings)]) == config
 
 
+@pytest.mark.parametrize("benchmark", ["arithmetic", "gsm_symbolic"])
+def test_more_examples_than_a_benchmark_has_are_refused(benchmark: str) -> None:
+    assert "worked examples; n_shots=99" in fails(*BASE, f"benchmarks=[{benchmark}]", "n_shots=99")
+
+
+def test_a_sweep_of_ones_own_that_would_set_nothing_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "sweep").mkdir()
+    file = tmp_path / "sweep" / "mine.yaml"
+    file.write_text("taboo:\n  ranks: [7]\n")
+    message = fails("+sweep=mine", "engine=scripted", config_dir=str(tmp_path))
+    assert message == f"{file} must begin with the line '# @package _global_'"
+    file.write_bytes(b"# \xff\n")
+    message = fails("+sweep=mine", "engine=scripted", config_dir=str(tmp_path))
+    assert message.startswith(f"{file} cannot be read: ")
+
+
 def test_ranks_are_sorted_without_doubles_and_hold_the_baseline() -> None:
     assert load_config([*BASE, "taboo.ranks=[4,1,4]"]).taboo.ranks == [0, 1, 4]
 

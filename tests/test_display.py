@@ -12,6 +12,7 @@ def test_values_are_short_and_on_one_line() -> None:
         *("-", "0", "0.5", "1", "0.1235", "12345.6789", "-0.25", "1e-09", "100")
     ]
     assert show("a\n b") == "a b"
+    assert show("\x1b[31mred\x07") == "\ufffd[31mred\ufffd"
     assert [show(v) for v in (True, 7, [1, 2])] == ["true", "7", "[1, 2]"]
 
 
@@ -29,7 +30,9 @@ def test_a_terminal_gets_a_drawn_table_with_brackets_as_they_are(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    print_table(["name", "n"], [["taboo[rank]", 5]])
+    print_table(["name[0]", "n"], [["taboo[rank]", 5], [r"\[/b] \[x]", 5]])
     out = capsys.readouterr().out
+    assert "name[0]" in out
     assert "taboo[rank]" in out
+    assert r"\[/b] \[x]" in out
     assert "─" in out

@@ -76,6 +76,12 @@ def test_a_directory_of_something_else_is_refused_an_empty_one_is_not(tmp_path):
         launch.new_launch(replace(CONFIG, run_dir=str(tmp_path / "letter.txt")))
 
 
+@pytest.mark.parametrize("run_dir", ["nowhere://x/y", "nowhere::x"])
+def test_a_scheme_nobody_knows_is_refused(run_dir):
+    with pytest.raises(UserError, match=f"cannot use the directory {run_dir}: "):
+        launch.new_launch(replace(CONFIG, run_dir=run_dir))
+
+
 def test_an_actor_that_sees_another_directory_says_so(begun, tmp_path):
     _, first = begun
     with pytest.raises(UserError, match="run_dir is not shared with node"):

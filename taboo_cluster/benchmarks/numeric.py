@@ -182,7 +182,7 @@ def _clean(text: str) -> str:
     text = re.sub(r"\\(?:text|textbf|textit|mathrm|mathbf|mbox|mathit)\s*\{([^{}]*)\}", r" \1 ", text)
     text = re.sub(r"\\[dtc]?frac\s*([1-9])\s*([1-9])(?!\d)", r"\\frac{\1}{\2}", text)
     text = re.sub(
-        rf"(\d)?\s*\\[dtc]?frac\s*\{{\s*(-?)\$?({_PLAIN})\s*\}}\s*\{{\s*\$?({_PLAIN})\s*\}}",
+        rf"(?:(\d)\s*)?\\[dtc]?frac\s*\{{\s*(-?)\$?({_PLAIN})\s*\}}\s*\{{\s*\$?({_PLAIN})\s*\}}",
         lambda m: (m[1] + " " if m[1] else "") + f"{m[2]}{m[3]}/{m[4]}",
         text,
         flags=re.VERBOSE,

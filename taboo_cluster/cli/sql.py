@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import math
 import os
 import re
 import sys
@@ -66,7 +67,9 @@ def write(table: pa.Table, form: str) -> None:
 
         pq.write_table(table, sys.stdout.buffer)
     elif form == "json":
-        json.dump(table.to_pylist(), sys.stdout, ensure_ascii=False, allow_nan=False, indent=1, default=str)
+        if len(set(table.column_names)) < table.num_columns:
+            raise UserError("json needs a name of its own for each column: name them with AS")
+        json.dump(_finite(table.to_pylist()), sys.stdout, ensure_ascii=False, allow_nan=False, indent=1, default=str)
         print()
     elif form == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
@@ -74,6 +77,15 @@ def write(table: pa.Table, form: str) -> None:
         writer.writerows([_csv(value) for value in row] for row in _rows(table))
     else:
         print_table(table.column_names, _rows(table))
+
+
+def _finite(value: Any) -> Any:
+    """The value with null for every number that JSON has not, also within lists and structs."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _csv(value: Any) -> Any:

@@ -29,8 +29,14 @@ class Store:
 
     @classmethod
     def open(cls, directory: str | os.PathLike[str]) -> Store:
-        """The store for a local path or a URL such as `s3://bucket/run`; nothing is created."""
-        fs, root = fsspec.core.url_to_fs(os.fspath(directory))
+        """The store for a local path or a URL such as `s3://bucket/run`; nothing is created.
+
+        Raises UserError for a scheme that is unknown or needs a package that is not installed.
+        """
+        try:
+            fs, root = fsspec.core.url_to_fs(os.fspath(directory))
+        except (ValueError, ImportError) as error:
+            raise UserError(f"cannot use the directory {directory}: {error}") from error
         return cls(fs, root.rstrip("/") or "/")
 
     @property

@@ -216,6 +216,7 @@ def test_a14_calculator_marks() -> None:
         r"\boxed{\frac{-3}{4}}": "-3/4",
         r"\boxed{3\frac{1}{2}}": "7/2",
         r"\boxed{\frac12}": "1/2",
+        r"The answer is \frac{10}{4} cups of 3": "5/2",
         r"\boxed{\frac{1{,}000}{4}}": "250",
         r"\boxed{5} then \boxed{18}": "18",
         r"\[ \boxed{42} \]": "42",

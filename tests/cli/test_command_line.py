@@ -38,6 +38,7 @@ def test_version(call: Call) -> None:
 def test_an_unknown_command_is_told_the_nearest(refused: Refused) -> None:
     assert "unknown command 'stats' - did you mean 'status'?" in refused("stats", "runs/x")
     assert "unknown command 'alignment'" in refused("alignment")
+    assert "unknown command ''" in refused("")
 
 
 def test_bad_options_are_one_line(refused: Refused) -> None:
@@ -147,10 +148,11 @@ def test_list_of_an_unknown_kind_names_the_nearest(refused: Refused) -> None:
     assert "list what? sweeps, models" in refused("list")
 
 
-def test_list_finds_a_users_own_tree(call: Call, tmp_path: Path) -> None:
+def test_list_finds_a_users_own_tree(call: Call, refused: Refused, tmp_path: Path) -> None:
     (tmp_path / "sweep").mkdir()
     (tmp_path / "sweep" / "mine.yaml").write_text("# @package _global_\n# All mine.\nlimit: 1\n")
     assert "mine       All mine." in call("list", "sweeps", "--config-dir", str(tmp_path))[1]
+    assert "no such directory" in refused("list", "models", "--config-dir", str(tmp_path / "none"))
 
 
 def test_another_package_of_our_name_stops_the_command(tmp_path: Path) -> None:

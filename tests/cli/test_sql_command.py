@@ -31,6 +31,21 @@ def test_g9_json_has_plain_numbers_and_null(call: Call, run_dir: Path) -> None:
     ]
 
 
+def test_json_of_nested_values_is_json(call: Call, run_dir: Path) -> None:
+    query = "SELECT [1.5::double, 'nan'::double] AS a, {'x': 'inf'::double} AS b"
+    assert json.loads(call("sql", str(run_dir), query, "--format", "json")[1]) == [{"a": [1.5, None], "b": {"x": None}}]
+
+
+def test_json_drops_no_column(refused: Refused, run_dir: Path) -> None:
+    assert "a name of its own for each column" in refused("sql", str(run_dir), "SELECT 1 AS a, 2 AS a", "--format=json")
+
+
+def test_output_without_the_letters_still_comes(run_dir: Path) -> None:
+    command = [sys.executable, "-m", "taboo_cluster", "sql", str(run_dir), "SELECT 'caf\u00e9' AS x"]
+    done = subprocess.run(command, capture_output=True, text=True, env={"PYTHONIOENCODING": "ascii"}, check=True)
+    assert done.stdout == "x\ncaf\\xe9\n"
+
+
 def test_csv_leaves_missing_values_empty(call: Call, run_dir: Path) -> None:
     out = call("sql", str(run_dir), QUERY, "--format=csv")[1]
     assert out == "model,n,half,none,yes\nm,2,0.5,,true\nn,1,0.5,,true\n"
