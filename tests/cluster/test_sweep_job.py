@@ -156,7 +156,7 @@ def finish(workspace, run_dir, before):
     assert shown == {"n": PER_ITEM * 120, "trials": PER_ITEM * 120}
 
 
-def test_e8_kill_9_of_the_driver_loses_only_what_was_in_flight(workspace, tmp_path):
+def test_e8_kill_9_of_the_driver_loses_only_what_was_in_flight(workspace, joined, tmp_path):
     run_dir = tmp_path / "run"
     process = workspace.start(run_dir, "limit=120", SLOWLY)
     partly_done(run_dir, process)
@@ -165,7 +165,7 @@ def test_e8_kill_9_of_the_driver_loses_only_what_was_in_flight(workspace, tmp_pa
     workers_gone(run_dir)
     before = dict(rows(run_dir, "trial_id, launch_id"))
     assert 0 < len(before) < PER_ITEM * 120
-    finish(workspace, run_dir, before)
+    finish(joined, run_dir, before)
 
 
 def workers_gone(run_dir):
@@ -174,11 +174,12 @@ def workers_gone(run_dir):
     wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
 
 
-def test_ctrl_c_puts_everything_on_disk_and_says_how_to_go_on(workspace, tmp_path):
+@pytest.mark.parametrize("stop", [lambda pid: os.killpg(pid, signal.SIGINT), lambda pid: os.kill(pid, signal.SIGTERM)])
+def test_ctrl_c_and_sigterm_put_everything_on_disk_and_say_how_to_go_on(workspace, tmp_path, stop):
     run_dir = tmp_path / "run"
     process = workspace.start(run_dir, "limit=120", SLOWLY)
     partly_done(run_dir, process)
-    os.killpg(process.pid, signal.SIGINT)
+    stop(process.pid)
     status, output = ended(process)
     assert status == 130, output
     before = dict(rows(run_dir, "trial_id, launch_id"))
@@ -186,7 +187,7 @@ def test_ctrl_c_puts_everything_on_disk_and_says_how_to_go_on(workspace, tmp_pat
     assert f"run_dir={run_dir}" in output
     (state,) = duckdb.sql(f"SELECT state, done FROM '{run_dir}/tables/heartbeat/*.parquet'").fetchall()
     assert state == ("interrupted", len(before))
-    finish(workspace, run_dir, before)
+    finish(joined, run_dir, before)
 
 
 def test_e2_kill_9_of_an_actor_is_made_good_in_the_same_launch(joined, tmp_path):
