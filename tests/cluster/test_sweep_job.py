@@ -175,7 +175,7 @@ def workers_gone(run_dir):
 
 
 @pytest.mark.parametrize("stop", [lambda pid: os.killpg(pid, signal.SIGINT), lambda pid: os.kill(pid, signal.SIGTERM)])
-def test_ctrl_c_and_sigterm_put_everything_on_disk_and_say_how_to_go_on(workspace, tmp_path, stop):
+def test_ctrl_c_and_sigterm_put_everything_on_disk_and_say_how_to_go_on(workspace, joined, tmp_path, stop):
     run_dir = tmp_path / "run"
     process = workspace.start(run_dir, "limit=120", SLOWLY)
     partly_done(run_dir, process)
