@@ -69,9 +69,11 @@ def run_sweep(config: RunConfig) -> int:
         UserError: a mistake in what was asked, before anything is spent.
     """
     sweep = prepare(config)
-    with interruptible() as stop:
+    stop = threading.Event()
+    with interruptible(stop):
         if sweep.missing:
-            with cluster(sweep.config.cluster) as machines:
+            # Twice: when Ray starts it puts a handler of its own in the place of ours.
+            with cluster(sweep.config.cluster) as machines, interruptible(stop):
                 run(sweep, machines, stop)
         else:
             settle(sweep)
@@ -173,9 +175,8 @@ def settle(sweep: Sweep) -> None:
 
 
 @contextmanager
-def interruptible() -> Iterator[threading.Event]:
-    """Ctrl-C and SIGTERM set the event that ends the sweep early; a second one raises KeyboardInterrupt at once."""
-    stop = threading.Event()
+def interruptible(stop: threading.Event) -> Iterator[None]:
+    """Ctrl-C and SIGTERM set `stop`, which ends the sweep early; a second one raises KeyboardInterrupt at once."""
 
     def handle(number: int, frame: FrameType | None) -> None:
         if stop.is_set():
@@ -185,7 +186,7 @@ def interruptible() -> Iterator[threading.Event]:
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield stop
+        yield
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            signal.signal(number, handler or signal.SIG_DFL)  # None: a handler that was not set from Python

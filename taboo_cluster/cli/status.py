@@ -80,4 +80,6 @@ def summary(beat: Mapping[str, Any] | None, now: datetime) -> str:
     ago = max(0, int((now - beat["at"]).total_seconds()))
     counts = " / ".join("n/a" if beat[key] is None else f"{beat[key]:,}" for key in ("done", "total"))
     failed = "n/a" if beat["failed"] is None else f"{beat['failed']:,}"
-    return f"{state(beat, now)}, {counts} trials recorded, {failed} of them failed (as of {ago:,} s ago)"
+    word = state(beat, now)
+    known = "known of when it was last heard of" if word == "lost" else "recorded"
+    return f"{word}, {counts} trials {known}, {failed} of them failed (as of {ago:,} s ago)"
