@@ -27,16 +27,19 @@ def workspace(tmp_path_factory):
 def joined(workspace):
     """Commands run here join one running cluster, which is faster, and is how a team's cluster is used."""
     token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16)}
-    head = subprocess.Popen(
-        [sys.executable, "-c", CLUSTER],
-        env=os.environ | token | {"RAY_agent_register_timeout_ms": "120000"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    )
-    address = head.stdout.readline().strip()
+    for _ in range(4):  # Ray gives up where it takes over 30 s to start, as on a busy machine
+        head = subprocess.Popen(
+            [sys.executable, "-c", CLUSTER],
+            env=os.environ | token | {"RAY_agent_register_timeout_ms": "120000"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+        )
+        address = head.stdout.readline().strip()
+        if address:
+            break
     assert address, "Ray did not start"
     yield workspace.joining(address, token)
     head.stdin.close()
