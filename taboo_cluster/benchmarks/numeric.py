@@ -78,7 +78,8 @@ _FILLER = re.compile(
     re.IGNORECASE,
 )
 _OPERATOR = re.compile(
-    r"\s*(?:[+*×÷^=≈]|/\s?[$\d(]|\\(?:times|cdot|div|sqrt|pi|approx)\b|-\s?[$\d(]|[x,:]\s?\d|(?:and|or|to)\s+\$?\d)"
+    r"\s*(?:[+*×÷^=≈]|/\s?[$\d(]|\\(?:times|cdot|div|sqrt|pi|approx)\b|-\s?[$\d(]|[x,:]\s?\d|(?:and|or|to)\s+\$?\d"
+    r"|(?:times|plus|minus|multiplied|divided)\b)"
 )
 _CLAUSE_END = re.compile(r"[;\n]|[.,](?!\d)|\b(?:because|since|so)\b|$")
 _NO_NUMBER = re.compile(

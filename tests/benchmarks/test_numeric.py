@@ -294,6 +294,7 @@ def test_a18_a23_answer_phrases(text: str, expected: str) -> None:
         "The final answer is:\n\n$$18$$": "18",
         "The answer is 1,234.50 dollars for 3": "1234.5",
         "The answer is 18 / 2 = 9.": "9",
+        "The answer is 4 times 125 pounds.": "125",
         'The answer is "18", not 3': "18",
         "The correct answer is (18).": "18",
         "The answer is $18/day for 3 days": "18",
