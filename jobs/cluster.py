@@ -25,6 +25,8 @@ from taboo_cluster.runner import describe
 
 EXCLUDES = [".git", ".venv", "runs", "docs", "tests", "*.parquet", "*.duckdb"]
 """Of the checkout, what no node needs."""
+ACTORS = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
+"""Environment of the actors: parts are merged in bursts, after which Arrow's own allocator keeps twice the memory."""
 OBJECT_STORE = 256 * 1024**2
 """Bytes for objects in flight where this command starts Ray: only ids travel."""
 AGENT_MS = "120000"
@@ -67,7 +69,7 @@ def _start(config: ClusterConfig) -> None:
             object_store_memory=OBJECT_STORE,
             log_to_driver=False,
             logging_level=logging.ERROR,
-            runtime_env={"env_vars": {"PYTHONPATH": _python_path()}},
+            runtime_env={"env_vars": {"PYTHONPATH": _python_path(), **ACTORS}},
         )
     except Exception as error:  # Ray raises a bare Exception where a busy machine takes more than 30 s to start it
         raise UserError(f"Ray does not start on this machine (is it very busy?): {describe(error)}") from error
@@ -80,7 +82,7 @@ def _join(address: str) -> None:
             address=address,
             log_to_driver=False,
             logging_level=logging.ERROR,
-            runtime_env={"working_dir": str(ROOT), "excludes": EXCLUDES},
+            runtime_env={"working_dir": str(ROOT), "excludes": EXCLUDES, "env_vars": ACTORS},
         )
     except Exception as error:  # no cluster there, another version of Ray or Python, no token ...
         raise UserError(
