@@ -36,6 +36,15 @@ def resident(pid: int) -> int | None:
     return int(lines[0].split()[1]) * 1024 if lines else None
 
 
+def cpu_seconds(pid: int) -> float | None:
+    """CPU time of a process so far; None once it is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def recorded(run_dir: Path) -> int:
     """Rows on disk, read from the parts' footers."""
     total = 0
@@ -54,13 +63,16 @@ def measure(folder: Path) -> dict[str, float]:
     process = workspace.start(run_dir, *options, models=("one", "two"))
     pids: dict[str, int] = {"driver": process.pid}
     samples: list[tuple[int, dict[str, int]]] = []
+    spent: list[tuple[int, dict[str, float]]] = []
     while process.poll() is None:
         time.sleep(0.25)
         for path in run_dir.glob("tables/workers/*.parquet"):
             (row,) = duckdb.sql(f"SELECT model, pid FROM '{path}'").fetchall()
             pids[f"actor {row[0]}"] = row[1]
         memory = {name: size for name, pid in pids.items() if (size := resident(pid)) is not None}
-        samples.append((recorded(run_dir), memory))
+        done = recorded(run_dir)
+        samples.append((done, memory))
+        spent.append((done, {name: used for name, pid in pids.items() if (used := cpu_seconds(pid)) is not None}))
     output = process.stdout.read() if process.stdout else ""
     assert process.returncode == 0, output
     ((begin, end, count),) = duckdb.sql(
@@ -69,6 +81,11 @@ def measure(folder: Path) -> dict[str, float]:
     ).fetchall()
     assert count == TRIALS
     found = {"trials/s": count / (end - begin)}
+    at_work = [(done, used) for done, used in spent if TRIALS / 5 <= done < TRIALS and len(used) == len(pids)]
+    (first, before), (last, after) = at_work[0], at_work[-1]
+    cpu = {name: (after[name] - before[name]) / (last - first) * 1e6 for name in pids}
+    found["microseconds of CPU a trial"] = sum(cpu.values())
+    found["microseconds of CPU a trial in the driver"] = cpu["driver"]
     for name in pids:
         at_work = [memory[name] for done, memory in samples if done >= TRIALS / 5 and name in memory]
         while_recording = [m[name] for done, m in samples if TRIALS / 5 <= done < TRIALS and name in m]
@@ -88,6 +105,7 @@ def section(found: dict[str, float]) -> str:
         f"{os.cpu_count()} CPU cores, Python {platform.python_version()}, load average at the end {load}",
         "",
         f"- {found.pop('trials/s'):,.0f} trials/s after start-up (wanted: 1,500)",
+        *(f"- {found.pop(name):,.0f} {name}" for name in [name for name in found if "CPU" in name]),
         *(f"- {name}: {value / 1024**2:,.1f} MiB" for name, value in found.items()),
         f"- growth allowed from 20% to the end: {allowed:.1f} MiB",
     ]
