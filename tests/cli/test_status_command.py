@@ -26,7 +26,7 @@ def test_totals_and_what_is_recorded_of_each_model(call: Call, run_dir: Path) ->
 
 def test_e8_a_run_without_a_sign_of_life_is_lost(call: Call, run_dir: Path) -> None:
     beat(run_dir, "running", timedelta(minutes=5))
-    assert f"{run_dir}: lost, 3 / 8 trials recorded" in call("status", str(run_dir))[1]
+    assert f"{run_dir}: lost, 3 / 8 trials known of when it was last heard of" in call("status", str(run_dir))[1]
 
 
 def test_e8_a_run_that_said_its_last_word_is_not_lost(call: Call, run_dir: Path) -> None:
