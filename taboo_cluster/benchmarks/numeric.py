@@ -2,15 +2,16 @@ r"""Numeric answers: reading the final number of a completion and comparing it b
 
 Everything is compared as a fraction: 29 = 29.0 = $29.00 = 58/2, never as strings or floats.
 
-Which number is the answer, the first that is found in the completion's answer part (`outcome.answer_part`):
+Which number is the answer, in the completion's answer part (`outcome.answer_part`):
 
-1. marks: `#### n`, `\boxed{n}`, `<answer>n</answer>`; the last of them counts. A box or tag that does not hold one
-   number (`\boxed{1, 2}`, a box never closed) means no answer: an earlier number is never taken in its place.
-2. phrases: `answer is n`, `Answer: n`; the last that is followed directly by a number, or by arithmetic that ends in
-   `= n` with no number after it. `Answer: unknown` means no answer.
-3. the last number of the text; an ordinal (`the 3rd day`) only where there is no other.
+1. a final form; the last of them counts.
+   `#### n`, `\boxed{n}`, `<answer>n</answer>`; a box or tag that does not hold one number (`\boxed{1, 2}`, a box never
+   closed) means no answer: an earlier number is never taken in its place.
+   `answer is n`, `Answer: n`: the number directly after, or the result of arithmetic (`9 * 2 = n`) with no number after
+   it. `Answer: unknown` means no answer.
+2. else the last number of the text; an ordinal (`the 3rd day`) only where there is no other.
 
-1 and 2 are the final forms: only they count in a text stopped by length. A bare number at the very end of such a text
+Only a final form counts in a text stopped by length. A bare number at the very end of such a text
 cannot be told from one cut in two; it counts as it stands, and `truncated_but_parsed` in the details marks it.
 """
 
@@ -111,16 +112,10 @@ class Extracted:
 def extract_number(text: str) -> Extracted | None:
     """The answer of a completion by the rules above; None where there is none."""
     text = _clean(answer_part(text))
-    marks = list(_marks(text))
-    if marks:
-        _, form, found = max(marks, key=lambda mark: mark[0])
+    forms = list(_final_forms(text))
+    if forms:
+        _, form, found = max(forms, key=lambda final: final[0])
         return _extracted(found, form)
-    phrases = list(_PHRASE.finditer(text))
-    for phrase in reversed(phrases):
-        if found := _number_at(text, phrase.end(), working_may_follow=False):
-            return _extracted(found, "phrase")
-    if phrases and _NO_NUMBER.match(text, phrases[-1].end()) and not re.search(r"\d", text[phrases[-1].end() :]):
-        return None
     text = _LIST_MARK.sub("", text)
     numbers = list(_numbers(text))
     cardinals = [found for found in numbers if not _is_ordinal(text, found)]
@@ -192,8 +187,8 @@ def _clean(text: str) -> str:
     return re.sub(r"([=:#][ \t]*)-[ \t]+(?=[$\d.])", r"\1-", text)
 
 
-def _marks(text: str) -> Iterator[tuple[int, str, re.Match[str] | None]]:
-    """(position, form, number or None) of each mark; empty boxes and tags only talk about the format."""
+def _final_forms(text: str) -> Iterator[tuple[int, str, re.Match[str] | None]]:
+    """(position, form, number or None) of each; empty boxes and tags only talk about the format."""
     for mark in _HASHES.finditer(text):
         if found := _number_at(text, mark.end(), working_may_follow=True):
             yield mark.start(), "hashes", found
@@ -206,6 +201,11 @@ def _marks(text: str) -> Iterator[tuple[int, str, re.Match[str] | None]]:
     for mark in _TAG.finditer(text):
         if mark[1].strip() and not _BOX.search(mark[1]):
             yield mark.start(), "tag", _only_number(mark[1])
+    for mark in _PHRASE.finditer(text):
+        if found := _number_at(text, mark.end(), working_may_follow=False):
+            yield mark.start(), "phrase", found
+        elif _NO_NUMBER.match(text, mark.end()) and not re.search(r"\d", text[mark.end() :]):
+            yield mark.start(), "phrase", None
 
 
 def _braced(text: str, start: int) -> str | None:

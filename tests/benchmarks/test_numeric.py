@@ -115,6 +115,7 @@ def test_a4_lone_commas_and_full_stops(text: str, expected: str) -> None:
         "#### 5 + 3 = 8": "8",
         "#### 1. First step\nadd 3\n#### 2. Second step\nIt makes 30": "30",
         "The answer is 4.\n#### 18": "18",
+        "#### 3\n\nStep by step: 3 + 3 = 6.\nThe answer is 3 + 19 = 22.": "22",
     }
 )
 def test_a6_last_marker_wins(text: str, expected: str) -> None:
