@@ -1,7 +1,9 @@
-"""Our readings and verdicts against lm-evaluation-harness's flexible GSM8K filter, on 200 completions of a real model.
+"""Our readings and verdicts against lm-evaluation-harness's flexible GSM8K filter.
 
-The completions are kept in docs/measured; each one that the two read differently stands in the page beside them with
-the reason. `python tests/verify/test_lm_eval_agreement.py` makes the completions again (the list is then read anew).
+On 200 completions of a real model, kept in docs/measured, and on GSM8K's worked solutions without their `####` line,
+which are written by people and nearly all right. Each text that the two read differently stands in the page beside the
+completions with the reason. `python tests/verify/test_lm_eval_agreement.py` makes the completions again; the page is
+then to be written anew.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from taboo_cluster.benchmarks.numeric import score_number
 ROOT = Path(__file__).parents[2]
 COMPLETIONS = ROOT / "docs/measured/lm_eval_gsm8k_completions.jsonl"
 PAGE = ROOT / "docs/measured/lm_eval_gsm8k_differences.md"
+DATA = ROOT / "../shared/data/gsm8k"
 MODEL, ITEMS, MAX_TOKENS = "SmolLM2-135M-Instruct", 200, 200
 
 pytestmark = [
@@ -29,6 +32,18 @@ pytestmark = [
 
 def records() -> list[dict[str, str]]:
     return [json.loads(line) for line in COMPLETIONS.read_text(encoding="utf-8").splitlines()]
+
+
+def solutions() -> list[dict[str, str]]:
+    """GSM8K's worked solutions as completions, without calculator marks and the line with the answer."""
+    found = []
+    for file in ("test", "train_first500"):
+        for number, line in enumerate((DATA / f"{file}.jsonl").read_text(encoding="utf-8").splitlines(), 1):
+            text, gold = json.loads(line)["answer"].split("\n#### ")
+            text = re.sub("<<.*?>>", "", text)
+            record = {"item_id": f"{file}:{number}", "gold": gold.replace(",", ""), "completion": text}
+            found.append({**record, "finish_reason": "stop"})
+    return found
 
 
 def harness_readings(found: list[dict[str, str]]) -> list[tuple[str, bool]]:
@@ -64,25 +79,35 @@ def same_reading(harness: str, ours: str | None) -> bool:
         return False
 
 
-def differences(found: list[dict[str, str]]) -> dict[str, tuple[str, str, str]]:
-    """(harness reads, we read, whose verdicts differ) by item, where the readings differ."""
+def differences(found: list[dict[str, str]]) -> dict[str, tuple[str, ...]]:
+    """(harness reads, we read, do the verdicts agree) by item, where value or verdict differs."""
     differing = {}
     for record, (text, theirs) in zip(found, harness_readings(found), strict=True):
         verdict = score_number(record["gold"], record["completion"], record["finish_reason"])
-        if not same_reading(text, verdict.answer):
-            ours = verdict.answer or verdict.outcome
-            differing[record["item_id"]] = (text[:24], ours, "differ" if verdict.correct != theirs else "agree")
-        else:
-            assert verdict.correct == theirs, record["item_id"]
+        agree = verdict.correct == theirs
+        if not agree or not same_reading(text, verdict.answer):
+            row = (text[:24], verdict.answer or verdict.outcome, "agree" if agree else "differ")
+            differing[record["item_id"]] = row
     return differing
 
 
-def test_readings_differ_only_where_the_page_says_why() -> None:
+def listed() -> dict[str, tuple[str, ...]]:
+    row = re.compile(r"^\| `(.*?)` \| `(.*?)` \| `(.*?)` \| (agree|differ) \| \S.{15,} \|$", re.MULTILINE)
+    return {item_id: tuple(rest) for item_id, *rest in row.findall(PAGE.read_text(encoding="utf-8"))}
+
+
+def test_completions_are_read_differently_only_where_the_page_says_why() -> None:
     found = records()
     assert len({record["item_id"] for record in found}) == ITEMS
-    row = re.compile(r"^\| `(\w{16})` \| `(.*?)` \| `(.*?)` \| (agree|differ) \| \S.{15,} \|$", re.MULTILINE)
-    listed = {item_id: tuple(rest) for item_id, *rest in row.findall(PAGE.read_text(encoding="utf-8"))}
-    assert listed == differences(found)
+    assert {key: value for key, value in listed().items() if ":" not in key} == differences(found)
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="no GSM8K files at ../shared/data/gsm8k")
+def test_solutions_are_judged_differently_only_where_the_page_says_why() -> None:
+    found = solutions()
+    assert len(found) == 1200
+    judged = {key: value for key, value in differences(found).items() if value[2] == "differ"}
+    assert {key: value for key, value in listed().items() if ":" in key} == judged
 
 
 def generate(models: Path, data: Path) -> None:
@@ -119,4 +144,4 @@ def generate(models: Path, data: Path) -> None:
 
 
 if __name__ == "__main__":
-    generate(Path(os.environ["TABOO_MODELS"]), ROOT / "../shared/data/gsm8k")
+    generate(Path(os.environ["TABOO_MODELS"]), DATA)
