@@ -6,6 +6,7 @@ saved as bf16 safetensors that transformers and vLLM load. Usage: python tools/f
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tempfile
@@ -43,6 +44,32 @@ def convert(pieces: list[Path], architecture: str, target: Path) -> None:
     model.config.architectures = [architecture]
     model.save_pretrained(target)
     tokenizer.save_pretrained(target)
+    restore_merges(target / "tokenizer.json")
+
+
+def restore_merges(path: Path) -> None:
+    """Make a SentencePiece BPE tokenizer of what the GGUF conversion saves as Unigram, which would spell words letter
+    by letter. A piece's merges are its splits into two known pieces, in the order of pieces; others stay as they are.
+    """
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    if saved["model"]["type"] != "Unigram":
+        return
+    pieces = [piece for piece, _ in saved["model"]["vocab"]]
+    ids = {piece: n for n, piece in enumerate(pieces)}
+    merges = []
+    for piece in pieces:
+        splits = [(piece[:i], piece[i:]) for i in range(1, len(piece))]
+        known = [split for split in splits if split[0] in ids and split[1] in ids]
+        merges += sorted(known, key=lambda split: (ids[split[0]], ids[split[1]]))
+    saved["model"] = {
+        "type": "BPE",
+        "unk_token": "<unk>",
+        "fuse_unk": True,
+        "byte_fallback": True,
+        "vocab": ids,
+        "merges": merges,
+    }
+    path.write_text(json.dumps(saved, ensure_ascii=False), encoding="utf-8")
 
 
 def main(folder: Path) -> None:
