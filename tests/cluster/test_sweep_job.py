@@ -13,6 +13,7 @@ from scripted_runs import counts, ended, files, rows, view, wait_for
 PER_ITEM = 7
 """Trials of one model and item: ranks 0, 1, 2, 4, 8, and a replicate of ranks 0 and 1."""
 SLOWLY = "engine.delay_s=0.01"
+FEW_FAIL = "max_error_share=0.5"
 
 
 @pytest.fixture(scope="module")
@@ -174,20 +175,32 @@ def workers_gone(run_dir):
     wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
 
 
-@pytest.mark.parametrize("stop", [lambda pid: os.killpg(pid, signal.SIGINT), lambda pid: os.kill(pid, signal.SIGTERM)])
-def test_ctrl_c_and_sigterm_put_everything_on_disk_and_say_how_to_go_on(workspace, joined, tmp_path, stop):
+def interrupted(run_dir, process):
+    """Check that a command which was told to stop kept what it had; returns who made which trial."""
+    status, output = ended(process)
+    assert status == 130, output
+    kept = dict(rows(run_dir, "trial_id, launch_id"))
+    assert f"{len(kept)} of {PER_ITEM * 120} trials recorded" in output
+    assert f"run_dir={run_dir}" in output
+    (state,) = duckdb.sql(f"SELECT state, done FROM '{run_dir}/tables/heartbeat/*.parquet'").fetchall()
+    assert state == ("interrupted", len(kept))
+    return kept
+
+
+def test_ctrl_c_puts_everything_on_disk_and_says_how_to_go_on(workspace, joined, tmp_path):
     run_dir = tmp_path / "run"
     process = workspace.start(run_dir, "limit=120", SLOWLY)
     partly_done(run_dir, process)
-    stop(process.pid)
-    status, output = ended(process)
-    assert status == 130, output
-    before = dict(rows(run_dir, "trial_id, launch_id"))
-    assert f"{len(before)} of {PER_ITEM * 120} trials recorded" in output
-    assert f"run_dir={run_dir}" in output
-    (state,) = duckdb.sql(f"SELECT state, done FROM '{run_dir}/tables/heartbeat/*.parquet'").fetchall()
-    assert state == ("interrupted", len(before))
-    finish(joined, run_dir, before)
+    os.killpg(process.pid, signal.SIGINT)
+    finish(joined, run_dir, interrupted(run_dir, process))
+
+
+def test_sigterm_ends_a_sweep_as_ctrl_c_does(workspace, tmp_path):
+    run_dir = tmp_path / "run"
+    process = workspace.start(run_dir, "limit=120", SLOWLY)
+    partly_done(run_dir, process)
+    os.kill(process.pid, signal.SIGTERM)
+    interrupted(run_dir, process)
 
 
 def test_e2_kill_9_of_an_actor_is_made_good_in_the_same_launch(joined, tmp_path):
@@ -229,30 +242,24 @@ def test_d2_a_model_that_cannot_be_loaded_does_not_stop_the_others(joined, tmp_p
     assert view(run_dir, "SELECT count(*) AS n FROM records WHERE outcome <> 'error'") == [{"n": 2 * PER_ITEM * 20}]
 
 
-def test_k3_transient_errors_are_tried_again_permanent_ones_when_asked(joined, tmp_path):
+def test_k3_permanent_errors_are_tried_again_when_asked_transient_ones_in_the_same_launch(joined, tmp_path):
     run_dir, once = tmp_path / "run", tmp_path / "once"
     once.mkdir()
-    fails = ["limit=20", "engine.fail=0.2", f"engine.once_path={once}", "max_error_share=0.5"]
-    status, output = joined.command(run_dir, *fails)
-    assert status == 0, output
-    (shown,) = view(run_dir, "SELECT max(attempt) AS most, count(error_type) AS errors, count(*) AS n FROM records")
-    assert shown == {"most": 2, "errors": 0, "n": PER_ITEM * 20}
-    assert len(rows(run_dir, "trial_id")) > PER_ITEM * 20, "the failed attempts stay on record"
-
-    run_dir = tmp_path / "permanent"
-    fails[1] += "5"
-    shutil.rmtree(once)
-    once.mkdir()
-    status, output = joined.command(run_dir, *fails, "engine.fail_type=nan_logits")
+    status, output = joined.command(run_dir, "limit=20", "engine.fail=0.2", "engine.fail_type=nan_logits", FEW_FAIL)
     assert status == 0, output
     errors = len(rows(run_dir, "trial_id", "error_type = 'nan_logits'"))
-    assert errors > 0
+    assert 0 < errors < PER_ITEM * 20
+    assert len(rows(run_dir, "trial_id")) == PER_ITEM * 20
     assert f"{errors} x nan_logits" in output
-    status, output = joined.command(run_dir, "limit=20", "retry=permanent")
+
+    failing = ["engine.fail=0.2", f"engine.once_path={once}", FEW_FAIL]
+    status, output = joined.command(run_dir, "limit=20", "retry=permanent", *failing)
     assert status == 0, output
-    (shown,) = view(run_dir, "SELECT count(error_type) AS errors, count(*) AS n FROM records")
-    assert shown == {"errors": 0, "n": PER_ITEM * 20}
-    assert len(rows(run_dir, "trial_id")) == PER_ITEM * 20 + errors
+    (shown,) = view(run_dir, "SELECT max(attempt) AS most, count(error_type) AS errors, count(*) AS n FROM records")
+    assert shown == {"most": 3, "errors": 0, "n": PER_ITEM * 20}
+    attempts = dict(rows(run_dir, "attempt, count(*)", "true GROUP BY attempt"))
+    assert attempts == {1: PER_ITEM * 20, 2: errors, 3: errors}, "the same trials fail, each once more"
+    assert len(rows(run_dir, "trial_id", "attempt = 2 AND error_type = 'generation_failed'")) == errors
 
 
 def test_a_hopeless_model_stops_early(joined, tmp_path):
