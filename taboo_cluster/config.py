@@ -62,9 +62,24 @@ class TabooConfig:
     """The interventions of a sweep: one condition per rank; 0 is the baseline."""
 
     ranks: list[int] = field(default_factory=lambda: [0])
-    trigger: str = "word_start"
+    trigger: list[str] | str = "word_start"
+    """One trigger or several, options in parentheses: `sparse(p=0.3)`. Each is combined with every rank above 0."""
     word_start: str = "marker"
     protect_special: bool = False
+    scope: str = "all"
+    """all, or after_think: no intervention before the model has closed its reasoning (`</think>`)."""
+
+
+@dataclass(frozen=True)
+class SamplingConfig:
+    """How tokens are drawn: every intervention at every temperature, with every seed. Rank 0 is greedy as well."""
+
+    temperatures: list[float] = field(default_factory=lambda: [0.0])
+    """0 is greedy."""
+    top_p: float = 1.0
+    """Of every temperature above 0."""
+    seeds: list[int] = field(default_factory=lambda: [0])
+    """Of every temperature above 0."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +113,9 @@ class RunConfig:
     """`name` and the engine's own options, checked against the dataclass beside it."""
     cluster: ClusterConfig = field(default_factory=ClusterConfig)
     taboo: TabooConfig = field(default_factory=TabooConfig)
+    sampling: SamplingConfig = field(default_factory=SamplingConfig)
+    precisions: list[str] | None = None
+    """Run every model in each of these (float32, bfloat16, float16, int8, nf4) instead of its own; null keeps that."""
     prompt_style: str | None = None
     """null takes each benchmark's default style."""
     n_shots: int | None = None
@@ -123,5 +141,9 @@ class RunConfig:
     """When a setting or version would change recorded trials: fail, keep (the records) or redo."""
     record_steps: bool = True
     """Keep each intervention in `steps`."""
+    record_entropy: bool = False
+    """Measure next-token entropy at every step (entropy_mean, entropy_word_start)."""
+    allow_unsafe_code: bool = False
+    """Run generated code where this machine has no means to shut it in."""
     table: list[str] = field(default_factory=list)
     """SELECTs over the views, shown when the sweep ends."""

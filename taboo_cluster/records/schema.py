@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Stored as `schema_version` in every part's file metadata."""
 
 
@@ -82,6 +82,7 @@ RECORD: tuple[Column, ...] = (
     Column("prompt_tokens", pa.int32(), "tokens of the prompt"),
     Column("completion", pa.string(), "the text generated"),
     Column("completion_tokens", pa.int32(), "tokens generated, the end token included"),
+    Column("completion_words", pa.int32(), "words of the completion (UAX #29)"),
     Column("finish_reason", pa.string(), "stop or length"),
     Column("answer", pa.string(), "as extracted and normalised"),
     Column("gold", pa.string(), "the item's gold answer"),
@@ -96,7 +97,8 @@ RECORD: tuple[Column, ...] = (
     Column("interventions", pa.int32(), "steps where tokens were masked"),
     Column("surprisal_total", pa.float64(), "bits, summed over interventions"),
     Column("surprisal_mean", pa.float64(), "bits per intervention; null if there was none"),
-    Column("entropy_mean", pa.float64(), "mean next-token entropy before masking, in bits"),
+    Column("entropy_mean", pa.float64(), "mean next-token entropy before masking, in bits; null unless measured"),
+    Column("entropy_word_start", pa.float64(), "the same over the steps whose nominal token begins a word"),
     Column("skipped_steps", pa.int32(), "steps left alone: no more than rank finite candidates"),
     Column("tie_steps", pa.int32(), "interventions with a tie at the mask's boundary"),
     Column("glued", pa.int32(), "interventions whose emitted token is not word-initial"),
