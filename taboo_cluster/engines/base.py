@@ -27,6 +27,8 @@ class Request:
     """Strings that end the text; they are not part of it."""
     taboo: Taboo = Taboo()
     sampling: Sampling = Sampling()
+    entropy: bool = False
+    """Measure next-token entropy at every step."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,9 @@ class Generation:
     taboo_leak: bool = False
     """The text goes on to spell a masked token's own string."""
     entropy_mean: float | None = None
+    """Mean next-token entropy before masking, in bits; None unless measured."""
+    entropy_word_start: float | None = None
+    """The same over the steps whose nominal token begins a word; None without one."""
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,7 @@ RECORD: tuple[Column, ...] = (
     Column("engine", pa.string(), "vllm, transformers, scripted ..."),
     Column("tokenizer_hash", pa.string(), "hash of vocabulary, merges and added tokens"),
     Column("benchmark", pa.string(), "name of the benchmark"),
+    Column("chance", pa.float64(), "accuracy of guessing; null where guessing gives nothing"),
     Column("split", pa.string(), "split the item comes from"),
     Column("item_id", pa.string(), "the item's id, whatever is done to its text"),
     Column("item_group", pa.string(), "MMLU subject, document domain ..."),
