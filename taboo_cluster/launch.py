@@ -30,6 +30,7 @@ from taboo_cluster.rows import now
 
 CONFIG = "config.yaml"
 NONCE = "nonce"
+STAMP = "%Y%m%dT%H%M%S"
 PACKAGES = ("ray", "torch", "transformers", "tokenizers", "datasets", "duckdb", "pyarrow", "bitsandbytes")
 """Versions recorded with each launch, beside Python's, vLLM's and this project's."""
 
@@ -58,15 +59,19 @@ def new_launch(config: RunConfig) -> tuple[Launch, list[dict[str, Any]]]:
     Raises UserError for a directory that holds something else than a run.
     """
     started = now()
-    stamp = started.strftime("%Y%m%dT%H%M%S")
-    run_dir = config.run_dir or str(Path.cwd() / "runs" / f"{config.sweep}-{stamp}")
+    run_dir = config.run_dir or str(Path.cwd() / "runs" / f"{config.sweep}-{started.strftime(STAMP)}")
     store = Store.open(run_dir)
     if not store.fs.exists(f"{store.root}/{CONFIG}") and store.fs.exists(store.root) and not _empty(store):
         raise UserError(f"{run_dir} is not a run: it holds no {CONFIG}. Name a run, or a directory that does not exist")
     earlier = launches(run_dir)
-    launch_id = f"{stamp}-{uuid.uuid4().hex[:6]}"
+    launch_id = new_id(started)
     run_id = str(earlier[0]["run_id"]) if earlier else f"{config.sweep}-{launch_id}"
     return Launch(store.url, run_id, launch_id, started, bool(earlier)), earlier
+
+
+def new_id(at: datetime) -> str:
+    """Name of one start of a command: sorts by time, and safe in a file's name."""
+    return f"{at.strftime(STAMP)}-{uuid.uuid4().hex[:6]}"
 
 
 def _empty(store: Store) -> bool:

@@ -64,6 +64,18 @@ def compose_tree(overrides: Sequence[str], config_dir: str | None = None) -> dic
     return {str(key): value for key, value in tree.items()} | {"sweep": asked.sweep, "inline_models": asked.models}
 
 
+def parse_override(text: str) -> Override:
+    """One `key=value` of the command line; raises UserError for one that cannot be read or gives several values."""
+    try:
+        override = OverridesParser.create().parse_override(text)
+    except HydraException as error:
+        raise _unreadable(text) from error
+    if override.is_sweep_override():
+        key, _, value = text.lstrip("+").partition("=")
+        raise UserError(f"{text!r} gives several values without brackets: write '{key}=[{value}]'")
+    return override
+
+
 @dataclass
 class _Asked:
     """The command line, sorted: what Hydra composes and what it cannot express."""
@@ -76,7 +88,7 @@ class _Asked:
 def _read(overrides: Sequence[str], config_dir: str | None) -> _Asked:
     asked = _Asked()
     for text in overrides:
-        override = _parse(text)
+        override = parse_override(text)
         if override.is_delete():
             asked.hydra.append(text)
         elif override.key_or_group == "sweep":
@@ -95,17 +107,6 @@ def _read(overrides: Sequence[str], config_dir: str | None) -> _Asked:
         else:  # "++" sets a key whether it is in the tree or not; whether it is a known one is checked later
             asked.hydra.append("++" + text.lstrip("+"))
     return asked
-
-
-def _parse(text: str) -> Override:
-    try:
-        override = OverridesParser.create().parse_override(text)
-    except HydraException as error:
-        raise _unreadable(text) from error
-    if override.is_sweep_override():
-        key, _, value = text.lstrip("+").partition("=")
-        raise UserError(f"{text!r} gives several values without brackets: write '{key}=[{value}]'")
-    return override
 
 
 def _unreadable(text: str) -> UserError:

@@ -26,6 +26,19 @@ SETTING_KEY = (
 MODEL_FACTS = "model_family, size_b, aligned, stage, pair"
 """Follow from the model; shown, but no key."""
 
+VERDICT = (
+    "outcome",
+    "answer",
+    "parse_ok",
+    "correct",
+    "score",
+    "matched_alias",
+    "scorer_version",
+    "error_type",
+    "error",
+)
+"""Columns that a later score of the same completion (table `scores`) takes the place of."""
+
 BASELINE = "coalesce(taboo_rank, 0) = 0 AND coalesce(temperature, 0) = 0 AND coalesce(len(perturbations), 0) = 0"
 """Empty stack, no intervention, greedy."""
 
@@ -33,14 +46,26 @@ BASELINE = "coalesce(taboo_rank, 0) = 0 AND coalesce(temperature, 0) = 0 AND coa
 def load_tables(connection: duckdb.DuckDBPyConnection, stores: Sequence[Store], texts: bool = False) -> None:
     """Create `recorded` (one row per trial), `cells` (one per model x benchmark x condition) and the side tables.
 
-    recorded   the record's columns (long texts only with `texts`), and cell_id, baseline_id (shared by a cell and
-               its baseline), is_baseline, question_hash (null for a perturbed question)
+    recorded   the record's columns (long texts only with `texts`), its verdict replaced by the latest score of the
+               same completion, and cell_id, baseline_id (shared by a cell and its baseline), is_baseline,
+               question_hash (null for a perturbed question)
     cells      cell_id, baseline_id, is_baseline, what names the cell, `cell` (that as one text, which seeds its
                bootstrap) and `setting` (the same without the model)
     """
     # The order of rows means nothing here, and keeping it halves the speed of reading.
     connection.execute("SET preserve_insertion_order = false")
     read_parts(connection, stores, RECORDS, RECORD, lambda: _load_records(connection, texts))
+    for name, columns in TABLES.items():
+        shown = ", ".join(f'"{column.name}"' for column in columns if texts or column.name not in LONG_TEXTS)
+
+        def load(name: str = name, shown: str = shown) -> None:
+            # A part may stand beside the one it was merged into.
+            connection.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT DISTINCT {shown} FROM parts")
+
+        read_parts(connection, stores, f"{TABLES_FOLDER}/{name}", columns, load)
+    connection.execute("DROP VIEW parts")
+    connection.unregister("no_parts")
+    _apply_scores(connection, texts)
     connection.execute(
         f"""
         CREATE TABLE cells AS
@@ -55,15 +80,6 @@ def load_tables(connection: duckdb.DuckDBPyConnection, stores: Sequence[Store], 
         GROUP BY cell_id
         """
     )
-    for name, columns in TABLES.items():
-
-        def load(name: str = name) -> None:
-            # A part may stand beside the one it was merged into.
-            connection.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT DISTINCT * EXCLUDE (filename) FROM parts")
-
-        read_parts(connection, stores, f"{TABLES_FOLDER}/{name}", columns, load)
-    connection.execute("DROP VIEW parts")
-    connection.unregister("no_parts")
 
 
 def run_seed(connection: duckdb.DuckDBPyConnection) -> int:
@@ -102,6 +118,24 @@ def _load_records(connection: duckdb.DuckDBPyConnection, texts: bool) -> None:
         """
     )
     connection.execute("ALTER TABLE recorded DROP COLUMN filename")
+
+
+def _apply_scores(connection: duckdb.DuckDBPyConnection, texts: bool) -> None:
+    """Put the latest score of a completion in the place of its verdict; a record that was made again keeps its own."""
+    replaced = [*VERDICT, "details"] if texts else VERDICT
+    connection.execute(
+        f"""
+        UPDATE recorded SET {", ".join(f"{name} = latest.{name}" for name in replaced)}
+        FROM (
+            SELECT * FROM scores
+            QUALIFY row_number()
+                OVER (PARTITION BY run_id, trial_id, attempt ORDER BY scored_at DESC, rescore_id DESC) = 1
+        ) AS latest
+        WHERE recorded.trial_id = latest.trial_id
+            AND recorded.attempt = latest.attempt
+            AND recorded.run_id IS NOT DISTINCT FROM latest.run_id
+        """
+    )
 
 
 def _names(*lists: str) -> list[str]:

@@ -6,19 +6,12 @@ python -m taboo_cluster sql runs/NAME "SELECT model, taboo_rank, retention, ci_l
 from __future__ import annotations
 
 import argparse
-import csv
-import json
-import math
 import os
 import re
-import sys
-from typing import TYPE_CHECKING, Any
 
 from taboo_cluster.display import print_table
 from taboo_cluster.errors import UserError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from taboo_cluster.forms import add_format, check_format, write
 
 _QUERY = re.compile(r"\s*(select|with|from|values|--|/\*|\()\b|.*\s", re.IGNORECASE | re.DOTALL)
 
@@ -26,12 +19,7 @@ _QUERY = re.compile(r"\s*(select|with|from|values|--|/\*|\()\b|.*\s", re.IGNOREC
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Run directories, the query, and the form of the answer."""
     parser.add_argument("words", nargs="+", metavar='DIR [DIR ...] ["SELECT ..."]', help="runs, and the query last")
-    parser.add_argument(
-        "--format",
-        choices=("table", "csv", "json", "parquet"),
-        default="table",
-        help="default: table; parquet goes to a file: > answer.parquet",
-    )
+    add_format(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -43,8 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
         open_runs(dirs).close()
         print_table(["view", "what it answers"], [(view, question(view)) for view in VIEW_NAMES])
         return 0
-    if arguments.format == "parquet" and sys.stdout.isatty():
-        raise UserError("parquet is not for a terminal: redirect it to a file with > answer.parquet")
+    check_format(arguments.format)
     with open_runs(dirs, texts=needs_texts(query)) as connection:
         write(select(connection, query), arguments.format)
     return 0
@@ -58,39 +45,3 @@ def split(words: list[str]) -> tuple[list[str], str | None]:
     if len(words) == 1:
         raise UserError('which run? Put its directory before the query: sql DIR "SELECT ..."')
     return words[:-1], last
-
-
-def write(table: pa.Table, form: str) -> None:
-    """Print an answer: `table` for people; csv with empty fields, json with null, for missing values."""
-    if form == "parquet":
-        import pyarrow.parquet as pq
-
-        pq.write_table(table, sys.stdout.buffer)
-    elif form == "json":
-        if len(set(table.column_names)) < table.num_columns:
-            raise UserError("json needs a name of its own for each column: name them with AS")
-        json.dump(_finite(table.to_pylist()), sys.stdout, ensure_ascii=False, allow_nan=False, indent=1, default=str)
-        print()
-    elif form == "csv":
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(table.column_names)
-        writer.writerows([_csv(value) for value in row] for row in _rows(table))
-    else:
-        print_table(table.column_names, _rows(table))
-
-
-def _finite(value: Any) -> Any:
-    """The value with null for every number that JSON has not, also within lists and structs."""
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _csv(value: Any) -> Any:
-    return str(value).lower() if isinstance(value, bool) else value
-
-
-def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
-    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -94,6 +94,40 @@ def read_parts(
                 log.warning("unreadable part left out: %s: %s", path, problem)
             damaged |= problems.keys()
     raise UserError(f"the parts of {', '.join(store.url for store in stores)} change faster than they can be read")
+
+
+def read_part_by_part(
+    connection: duckdb.DuckDBPyConnection,
+    store: Store,
+    folder: str,
+    columns: tuple[Column, ...],
+    read: Callable[[], T],
+) -> Iterator[T]:
+    """What `read` makes of each part, one in memory at a time; `parts` is the view of `read_parts`, over one part.
+
+    A part that a running writer merges away meanwhile is met again in the merged one, so that a row may come twice
+    but never stays away. A damaged part is left out, with a warning in the log.
+    """
+    seen: set[str] = set()
+    for _ in range(ATTEMPTS):
+        fresh = [name for name in parts(store, folder) if name not in seen]
+        seen.update(fresh)
+        for name in fresh:
+            try:
+                _make_view(connection, [(store, name)], columns)
+                result = read()
+            except duckdb.Error:
+                try:
+                    problem = damage(store, name)
+                except FileNotFoundError:
+                    continue
+                if problem is None:
+                    raise
+                log.warning("unreadable part left out: %s: %s", store.path(name), problem)
+            else:
+                yield result
+        if not fresh:
+            return
 
 
 def _make_view(
