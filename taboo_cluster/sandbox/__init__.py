@@ -1,0 +1,1 @@
+"""Running generated code, which is taken to be hostile."""
