@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     from taboo_cluster.planning import ASSUMPTIONS, plan
 
     config = load_config(arguments.overrides, arguments.config_dir)
-    planned = plan(config, _gpus(config.cluster))
+    planned = plan(config, seen_gpus(config.cluster))
     _print_summary(config.sweep, str(config.engine["name"]), planned)
     _print_models(planned)
     for line in [*planned.refused, *(f"note: {note}" for note in planned.notes)]:
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _gpus(cluster: ClusterConfig) -> list[Gpu]:
+def seen_gpus(cluster: ClusterConfig) -> list[Gpu]:
     """The GPUs named in the config, else those of this machine."""
     from taboo_cluster.placement import GIB, Gpu
 
