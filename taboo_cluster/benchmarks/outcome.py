@@ -44,16 +44,21 @@ def is_refusal(text: str) -> bool:
     return bool(_REFUSAL.search(text.replace("\u2019", "'")))
 
 
+def without_reasoning(text: str) -> str:
+    """The text after the last `</think>`, up to a `<think>` that is never closed."""
+    rest = _THOUGHT_END.split(text)[-1]
+    start = _THOUGHT_START.search(rest)
+    return rest[: start.start()] if start else rest
+
+
 def answer_part(text: str) -> str:
     """The part of a completion in which an answer counts.
 
-    Reasoning blocks are left out: everything up to the last `</think>`, and everything from a `<think>` that is
-    never closed. Then the text is cut where the model invents a next question (a line that starts with `Question:`,
-    `Problem 2:`, `Q:` ...); a question line that opens the completion only repeats the one asked and does not cut.
+    Reasoning blocks are left out (`without_reasoning`). Then the text is cut where the model invents a next question
+    (a line that starts with `Question:`, `Problem 2:`, `Q:` ...); a question line that opens the completion only
+    repeats the one asked and does not cut.
     """
-    rest = _THOUGHT_END.split(text)[-1]
-    if start := _THOUGHT_START.search(rest):
-        rest = rest[: start.start()]
+    rest = without_reasoning(text)
     for marker in _NEXT_QUESTION.finditer(rest):
         if not is_blank(rest[: marker.start()]):
             return rest[: marker.start()]
