@@ -34,6 +34,7 @@ from taboo_cluster.records.writer import PartWriter, model_slug
 from taboo_cluster.rows import now
 from taboo_cluster.runner import BlockResult, Counts, Origin, TrialRunner
 from taboo_cluster.sweep import Cell, cells
+from taboo_cluster.taboo.reasoning import think_tokens
 from taboo_cluster.trial import Item, ResolvedModel, Trial
 
 log = logging.getLogger(__name__)
@@ -231,11 +232,14 @@ class _Loaded:
             self._writer,
             Origin(task.run_id, task.launch_id, self._worker_id, config.sweep),
             record_steps=config.record_steps,
+            entropy=config.record_entropy,
             find=partial(find_generations, task.lookup) if task.lookup else None,
             recorded=frozenset((trial_id, row.attempt) for trial_id, row in known.items()),
         )
 
     def _check(self, config: RunConfig) -> None:
+        if config.taboo.scope == "after_think":
+            think_tokens(self._engine.tokenizer)
         for benchmark in self._benchmarks.values():
             canary.check_scorer(benchmark)
         if self._engine.info.masks and max(config.taboo.ranks) > 0:

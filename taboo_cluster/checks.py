@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from taboo_cluster.benchmarks.base import Benchmark
 from taboo_cluster.config import ModelConfig, RunConfig
@@ -42,19 +43,53 @@ def check(config: RunConfig, benchmarks: Mapping[str, Benchmark]) -> None:
         if not (math.isfinite(gib) and gib > 0):
             raise UserError(f"cluster.gpus holds the GiB of each GPU, not {gib:g}")
     _check_taboo(config)
+    _check_sampling(config)
+    _check_files(config)
     _check_models(config.models)
     _check_benchmarks(config, benchmarks)
 
 
 def _check_taboo(config: RunConfig) -> None:
-    from taboo_cluster.taboo.triggers.base import TRIGGERS
+    from taboo_cluster.taboo.reasoning import SCOPES
     from taboo_cluster.taboo.word_start import WORD_STARTS
 
     for rank in config.taboo.ranks:
         _at_least("taboo.ranks: a rank", rank, 0, " (0 is the baseline)")
-    TRIGGERS.get(config.taboo.trigger)
+    if not config.taboo.trigger:
+        raise UserError("taboo.trigger is empty: name at least one, like taboo.trigger=word_start")
+    if config.taboo.scope not in SCOPES:
+        raise unknown("taboo.scope", config.taboo.scope, SCOPES)
     if config.taboo.word_start not in WORD_STARTS:
         raise unknown("taboo.word_start", config.taboo.word_start, WORD_STARTS)
+
+
+def _check_sampling(config: RunConfig) -> None:
+    sampling = config.sampling
+    if not sampling.temperatures:
+        raise UserError("sampling.temperatures is empty: [0] is greedy decoding")
+    for temperature in sampling.temperatures:
+        if not (math.isfinite(temperature) and temperature >= 0):
+            raise UserError(f"sampling.temperatures: a temperature is 0 (greedy) or more, not {temperature:g}")
+    if not 0 < sampling.top_p <= 1:
+        raise UserError(f"sampling.top_p is a probability above 0 and up to 1, not {sampling.top_p:g}")
+    if not sampling.seeds:
+        raise UserError("sampling.seeds is empty: give at least one, like sampling.seeds=[0]")
+    for seed in sampling.seeds:
+        _at_least("sampling.seeds: a seed", seed, 0)
+    _no_double("sampling.temperatures", (f"{temperature:g}" for temperature in sampling.temperatures))
+    _no_double("sampling.seeds", map(str, sampling.seeds))
+
+
+def is_path(option: str) -> bool:
+    """True for the name of an option of an engine or benchmark that holds a local path."""
+    return option == "path" or option.endswith("_path")
+
+
+def _check_files(config: RunConfig) -> None:
+    """What an engine reads when it starts must be there now; benchmarks and models look for their own."""
+    for option, value in config.engine.items():
+        if is_path(option) and value is not None and not Path(value).exists():
+            raise UserError(f"engine.{option}: there is no file or folder {value}")
 
 
 def _check_models(models: list[ModelConfig]) -> None:

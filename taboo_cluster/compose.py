@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from taboo_cluster.benchmarks.base import BENCHMARKS, Benchmark
-from taboo_cluster.checks import check
-from taboo_cluster.config import ClusterConfig, ModelConfig, RunConfig
+from taboo_cluster.checks import CHOICES, check, is_path
+from taboo_cluster.config import ClusterConfig, ModelConfig, RunConfig, TabooConfig
 from taboo_cluster.drift import drift as drift
 from taboo_cluster.engines.base import ENGINES, EngineEntry
-from taboo_cluster.errors import UserError
+from taboo_cluster.errors import UserError, unknown
 from taboo_cluster.tree import compose_tree, group_files
 from taboo_cluster.typed import build
 
@@ -36,6 +36,8 @@ def load_config(overrides: Sequence[str], config_dir: str | None = None) -> RunC
     tree["models"] = [*_as_list(tree.get("models") or []), *tree.pop("inline_models")]
     tree["models"] = [_named(model) for model in tree["models"]]
     config = _absolute(from_dict(tree))
+    if config.precisions is not None:
+        config = replace(config, models=_in_precisions(config.models, config.precisions), precisions=None)
     if not config.sweep:  # said last: a mistyped key is the better explanation
         raise UserError(f"no sweep given: add +sweep=NAME. Known: {', '.join(group_files('sweep', config_dir))}")
     check(config, {name: build_benchmark(config, name) for name in config.benchmarks})
@@ -53,9 +55,33 @@ def from_dict(data: Mapping[str, Any]) -> RunConfig:
     benchmark = {
         name: _benchmark_options(config, name) for name in {**dict.fromkeys(config.benchmarks), **config.benchmark}
     }
-    ranks = sorted({0, *config.taboo.ranks})
     engine = _engine(config.engine, config.cluster)
-    return replace(config, benchmark=benchmark, engine=engine, taboo=replace(config.taboo, ranks=ranks))
+    return replace(config, benchmark=benchmark, engine=engine, taboo=_taboo(config.taboo))
+
+
+def _taboo(config: TabooConfig) -> TabooConfig:
+    """Ranks in order, the baseline among them; triggers as a list, each with all its options."""
+    from taboo_cluster.taboo.triggers.base import choose
+
+    named = [config.trigger] if isinstance(config.trigger, str) else config.trigger
+    triggers = list(dict.fromkeys(str(choose(text).spec) for text in named))
+    return replace(config, ranks=sorted({0, *config.ranks}), trigger=triggers)
+
+
+def _in_precisions(models: Sequence[ModelConfig], precisions: Sequence[str]) -> list[ModelConfig]:
+    """Every model in each precision: a type of numbers, or a quantization on top of the model's own type."""
+    found = []
+    for model in models:
+        for precision in precisions:
+            if precision not in (*CHOICES["dtype"], *CHOICES["quantization"]) or precision == "none":
+                raise unknown("precision", precision, [*CHOICES["dtype"], *CHOICES["quantization"][1:]])
+            plain = precision in CHOICES["dtype"]
+            found.append(
+                replace(model, dtype=precision, quantization="none")
+                if plain
+                else replace(model, quantization=precision)
+            )
+    return found
 
 
 def to_dict(config: RunConfig) -> dict[str, Any]:
@@ -65,9 +91,15 @@ def to_dict(config: RunConfig) -> dict[str, Any]:
 
 
 def build_benchmark(config: RunConfig, name: str) -> Benchmark:
-    """The benchmark with the config's options. Raises UserError for an unknown one or a missing local file."""
+    """The benchmark with the config's options. Raises UserError for an unknown one or a missing local file.
+
+    One that runs generated code has an option `allow_unsafe_code`, which the run's setting of that name turns on.
+    """
     entry = BENCHMARKS.get(name)
-    return entry.build(build(entry.options, config.benchmark.get(name, {}), f"benchmark.{name}"))
+    options = build(entry.options, config.benchmark.get(name, {}), f"benchmark.{name}")
+    if config.allow_unsafe_code and hasattr(options, "allow_unsafe_code"):
+        options = replace(options, allow_unsafe_code=True)
+    return entry.build(options)
 
 
 def engine_options(config: RunConfig) -> tuple[EngineEntry, Any]:
@@ -143,25 +175,27 @@ def _absolute(config: RunConfig) -> RunConfig:
     """Every local path absolute, so that it means the same in every actor."""
     return replace(
         config,
-        run_dir=_full(config.run_dir),
-        reuse=[str(_full(path)) for path in config.reuse],
-        models=[replace(model, path=_full(model.path)) for model in config.models],
-        benchmark={name: _full_paths(options) for name, options in config.benchmark.items()},
-        engine=_full_paths(config.engine),
+        run_dir=_full(config.run_dir, "run_dir"),
+        reuse=[str(_full(path, "reuse")) for path in config.reuse],
+        models=[replace(model, path=_full(model.path, f"models.{model.name}.path")) for model in config.models],
+        benchmark={name: _full_paths(options, f"benchmark.{name}") for name, options in config.benchmark.items()},
+        engine=_full_paths(config.engine, "engine"),
     )
 
 
-def _full(path: str | None) -> str | None:
-    """An absolute path; what has a scheme (s3://..., embedded:...) stays as it is."""
+def _full(path: str | None, where: str) -> str | None:
+    """An absolute path; what has a scheme (s3://..., embedded:...) stays as it is. UserError for an empty one."""
     if path is None or ":" in path.split("/")[0]:
         return path
+    if not path.strip():
+        raise UserError(f"{where} is empty: name a path, or leave it out")
     return os.path.abspath(os.path.expanduser(path))
 
 
-def _full_paths(options: Mapping[str, Any]) -> dict[str, Any]:
+def _full_paths(options: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Options named `path` or `..._path` are local paths."""
     return {
-        key: _full(value) if isinstance(value, str) and (key == "path" or key.endswith("_path")) else value
+        key: _full(value, f"{where}.{key}") if isinstance(value, str) and is_path(key) else value
         for key, value in options.items()
     }
 

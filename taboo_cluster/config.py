@@ -63,7 +63,7 @@ class TabooConfig:
 
     ranks: list[int] = field(default_factory=lambda: [0])
     trigger: list[str] | str = "word_start"
-    """One trigger or several, options in parentheses: `sparse(p=0.3)`. Each is combined with every rank above 0."""
+    """One trigger or several, options in parentheses: `sparse(p=0.3)`. Each is taken at every rank above 0."""
     word_start: str = "marker"
     protect_special: bool = False
     scope: str = "all"

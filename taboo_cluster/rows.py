@@ -12,17 +12,20 @@ from taboo_cluster.engines.base import Generation
 from taboo_cluster.errors import TrialError
 from taboo_cluster.taboo.surprisal import dose
 from taboo_cluster.trial import Trial
+from taboo_cluster.words import count_words
 
 Row = dict[str, Any]
 
 OUTPUT = (
     "completion",
     "completion_tokens",
+    "completion_words",
     "finish_reason",
     "interventions",
     "surprisal_total",
     "surprisal_mean",
     "entropy_mean",
+    "entropy_word_start",
     "skipped_steps",
     "tie_steps",
     "glued",
@@ -51,6 +54,7 @@ def trial_columns(trial: Trial, benchmark: Benchmark) -> Row:
         "dtype": model.dtype,
         "engine": trial.engine,
         "benchmark": trial.benchmark,
+        "chance": benchmark.chance,
         "split": item.split,
         "item_id": item.item_id,
         "item_group": item.group,
@@ -60,7 +64,7 @@ def trial_columns(trial: Trial, benchmark: Benchmark) -> Row:
         "n_shots": condition.n_shots,
         "perturbations": [],
         "taboo_rank": taboo.rank,
-        "taboo_trigger": taboo.trigger if taboo.rank else None,
+        "taboo_trigger": taboo.trigger_name if taboo.rank else None,
         "taboo_word_start": taboo.word_start if taboo.rank else None,
         "taboo_trigger_params": taboo.params_json,
         "temperature": sampling.temperature,
@@ -81,11 +85,13 @@ def output_columns(generation: Generation, record_steps: bool) -> Row:
     return {
         "completion": generation.text,
         "completion_tokens": len(generation.token_ids),
+        "completion_words": count_words(generation.text),
         "finish_reason": generation.finish_reason,
         "interventions": len(generation.steps),
         "surprisal_total": paid.total,
         "surprisal_mean": paid.mean,
         "entropy_mean": generation.entropy_mean,
+        "entropy_word_start": generation.entropy_word_start,
         "skipped_steps": generation.skipped_steps,
         "tie_steps": generation.tie_steps,
         "glued": generation.glued,

@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -18,10 +19,14 @@ from taboo_cluster.models import template_hash, tokenizer_hash
 from taboo_cluster.prompts import Rendered, render
 from taboo_cluster.records.clean import clean_text
 from taboo_cluster.rows import OUTPUT, Row, error_columns, now, output_columns, trial_columns, verdict_columns
+from taboo_cluster.scoring import Beside
 from taboo_cluster.trial import ID_SCHEME, ResolvedModel, Trial
 
 Finder = Callable[[Sequence[str]], Mapping[str, Row]]
 """generation_ids -> earlier rows, without error, that have them."""
+
+_Finish = Callable[[], Row]
+"""Makes a row of what an engine gave: reads and scores it."""
 
 
 class Writer(Protocol):
@@ -115,6 +120,7 @@ class TrialRunner:
         writer: where records go; every row of a block is durable when `run` returns or raises.
         origin: who makes the records.
         record_steps: keep each intervention in the column `steps`.
+        entropy: have next-token entropy measured at every step.
         find: looks for outputs made earlier; None makes each one anew.
         recorded: (trial_id, attempt) of rows on disk, which are skipped: so a block can be run again.
     """
@@ -128,6 +134,7 @@ class TrialRunner:
         origin: Origin,
         *,
         record_steps: bool = True,
+        entropy: bool = False,
         find: Finder | None = None,
         recorded: frozenset[tuple[str, int]] = frozenset(),
     ) -> None:
@@ -136,6 +143,7 @@ class TrialRunner:
         self._benchmarks = benchmarks
         self._writer = writer
         self._record_steps = record_steps
+        self._entropy = entropy
         self._find = find
         self._recorded = recorded
         info, tokenizer = engine.info, tokenizer_hash(engine.tokenizer)
@@ -164,18 +172,29 @@ class TrialRunner:
         prompted as asked, once what was finished is on disk.
         """
         result = BlockResult()
-        self._in_hand[id(result)] = result
-        try:
-            for row, made in self._rows(trials):
+        lock = threading.Lock()
+
+        def record(finish: _Finish, made: bool) -> None:
+            row = finish()
+            with lock:
                 self._writer.add(row)
                 result.count(row, made)
+
+        self._in_hand[id(result)] = result
+        try:
+            with Beside() as beside:
+                for benchmark, finish, made in self._rows(trials):
+                    if getattr(self._benchmarks[benchmark], "slow_scoring", False):
+                        beside.add(partial(record, finish, made))
+                    else:
+                        record(finish, made)
         finally:
             del self._in_hand[id(result)]
             self._writer.flush()
         return result
 
-    def _rows(self, trials: Sequence[Trial]) -> Iterator[tuple[Row, bool]]:
-        """Rows as they are finished, each with whether an output was made for it."""
+    def _rows(self, trials: Sequence[Trial]) -> Iterator[tuple[str, _Finish, bool]]:
+        """For every row its benchmark, what is left to do for it, and whether an output was made for it."""
         waiting: dict[str, list[_Ready]] = {}
         for trial in trials:
             if self._stopped.is_set():
@@ -186,30 +205,33 @@ class TrialRunner:
             try:
                 ready = _Ready(trial, self._render(trial, row), row)
             except TrialError as error:
-                yield row | error_columns(error) | {"started_at": now()}, False
+                yield trial.benchmark, partial(_failed, row, error), False
             else:
                 waiting.setdefault(row["generation_id"], []).append(ready)
         found = self._find(list(waiting)) if self._find and waiting else {}
         for generation_id, earlier in found.items():
             for ready in waiting.pop(generation_id, ()):
                 ready.row["started_at"] = now()
-                yield self._scored(ready, {name: earlier[name] for name in OUTPUT}), False
+                output = {name: earlier[name] for name in OUTPUT}
+                yield ready.trial.benchmark, partial(self._scored, ready, output), False
         yield from self._generated(waiting)
 
-    def _generated(self, waiting: Mapping[str, list[_Ready]]) -> Iterator[tuple[Row, bool]]:
+    def _generated(self, waiting: Mapping[str, list[_Ready]]) -> Iterator[tuple[str, _Finish, bool]]:
         """One request for all the trials that share an output."""
         groups = {group[0].row["trial_id"]: group for group in waiting.values()}
         requests = (self._request(key, group) for key, group in list(groups.items()) if not self._stopped.is_set())
         for completion in self._engine.generate(requests):
             for nth, ready in enumerate(groups.pop(completion.key)):
-                yield self._finished(ready, completion), nth == 0
+                taken = (now() - ready.row["started_at"]).total_seconds()
+                ready.row["latency_s"] = completion.latency_s or taken
+                yield ready.trial.benchmark, partial(self._finished, ready, completion), nth == 0
             if self._stopped.is_set():
                 break
         if self._stopped.is_set():
             return
         lost = TrialError("generation_failed", "the engine ended without an answer to this request")
         for ready in (ready for group in groups.values() for ready in group):
-            yield ready.row | error_columns(lost) | {"started_at": now()}, False
+            yield ready.trial.benchmark, partial(_failed, ready.row, lost), False
 
     def _request(self, key: str, group: Sequence[_Ready]) -> Request:
         for ready in group:
@@ -223,6 +245,7 @@ class TrialRunner:
             stop=first.rendered.stop,
             taboo=first.trial.condition.taboo,
             sampling=first.trial.condition.sampling,
+            entropy=self._entropy,
         )
 
     def _render(self, trial: Trial, row: Row) -> Rendered:
@@ -251,11 +274,10 @@ class TrialRunner:
 
     def _finished(self, ready: _Ready, completion: Completion) -> Row:
         """The row of a trial whose request has ended."""
-        row, generation = ready.row, completion.generation
-        row["latency_s"] = completion.latency_s or (now() - row["started_at"]).total_seconds()
+        generation = completion.generation
         if generation is None:
             kind, message = completion.error_type or "generation_failed", completion.error or "no message"
-            return row | error_columns(TrialError(kind, message))
+            return ready.row | error_columns(TrialError(kind, message))
         return self._scored(ready, output_columns(generation, self._record_steps))
 
     def _scored(self, ready: _Ready, output: Row) -> Row:
@@ -266,6 +288,10 @@ class TrialRunner:
             return ready.row | output | verdict_columns(verdict, ready.rendered.warnings)
         except Exception as error:  # as above: a scorer that fails costs its own trial only
             return ready.row | output | error_columns(TrialError("scorer_failed", describe(error)))
+
+
+def _failed(row: Row, error: TrialError) -> Row:
+    return row | error_columns(error) | {"started_at": now()}
 
 
 def describe(error: BaseException) -> str:

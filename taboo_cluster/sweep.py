@@ -4,14 +4,14 @@ but one integer per trial of one model."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from taboo_cluster.benchmarks.base import Benchmark
-from taboo_cluster.config import RunConfig
+from taboo_cluster.config import RunConfig, SamplingConfig, TabooConfig
 from taboo_cluster.hashing import stable_hash, stable_rng
-from taboo_cluster.trial import Condition, Item, ResolvedModel, Taboo, Trial
+from taboo_cluster.trial import Condition, Item, ResolvedModel, Sampling, Taboo, Trial
 
 
 @dataclass(frozen=True)
@@ -36,28 +36,48 @@ class Block:
 
 
 def conditions(config: RunConfig, benchmark: Benchmark) -> list[Condition]:
-    """One per rank, in the benchmark's default prompt style and number of examples unless the config names others."""
+    """The baseline (no intervention, greedy), then every intervention x sampling, rank 0 sampled included.
+
+    In the benchmark's default prompt style and number of examples unless the config names others.
+    """
     style = benchmark.styles[0] if config.prompt_style is None else config.prompt_style
     shots = benchmark.default_shots if config.n_shots is None else config.n_shots
-    taboo = config.taboo
-    return [
-        Condition(style, shots, Taboo(rank, taboo.trigger, taboo.word_start, taboo.protect_special))
-        for rank in taboo.ranks
-    ]
+    none, *taboos = interventions(config.taboo)
+    greedy, drawn = samplings(config.sampling)
+    every = [(none, Sampling()), *((none, how) for how in drawn)]
+    every += [(taboo, how) for taboo in taboos for how in (*greedy, *drawn)]
+    return [Condition(style, shots, taboo, how) for taboo, how in every]
+
+
+def interventions(config: TabooConfig) -> list[Taboo]:
+    """Rank 0, then each trigger at each rank above it; triggers as in a completed config."""
+    triggers = [config.trigger] if isinstance(config.trigger, str) else config.trigger
+    none = Taboo(0, triggers[0], config.word_start, config.protect_special, config.scope)
+    ranks = [rank for rank in config.ranks if rank > 0]
+    return [none, *(replace(none, rank=rank, trigger=trigger) for trigger in triggers for rank in ranks)]
+
+
+def samplings(config: SamplingConfig) -> tuple[list[Sampling], list[Sampling]]:
+    """Greedy decoding, where it is asked for, and each temperature above 0 with each seed."""
+    greedy = [Sampling()] if 0.0 in config.temperatures else []
+    warm = [temperature for temperature in config.temperatures if temperature > 0]
+    return greedy, [Sampling(temperature, config.top_p, seed) for temperature in warm for seed in config.seeds]
 
 
 def cells(config: RunConfig, models: Sequence[object], benchmarks: Mapping[str, Benchmark]) -> list[Cell]:
-    """Every cell of the sweep, by model, benchmark, rank and replicate.
+    """Every cell of the sweep, by model, benchmark, condition and replicate.
 
-    Replicates are made of the baseline and of the lowest rank above 0: the noise floor (METHODS, section 0). Phase 0
-    holds replicate 0 of these; with one replicate there is nothing to keep apart and everything is phase 0.
+    Replicates are made of the baseline and of one intervention, the first at the lowest rank: the noise floor (METHODS,
+    section 0). Phase 0 holds replicate 0 of these; with one replicate there is nothing to keep apart and everything is
+    phase 0.
     """
-    repeated = {0, *sorted(rank for rank in config.taboo.ranks if rank > 0)[:1]}
     found = []
     for model in range(len(models)):
         for name, benchmark in benchmarks.items():
-            for condition in conditions(config, benchmark):
-                count = config.replicates if condition.taboo.rank in repeated else 1
+            every = conditions(config, benchmark)
+            lowest = min((c for c in every if c.taboo.rank), key=lambda c: c.taboo.rank, default=every[0])
+            for condition in every:
+                count = config.replicates if condition in (every[0], lowest) else 1
                 for replicate in range(count):
                     first = config.replicates == 1 or (count > 1 and replicate == 0)
                     found.append(Cell(model, name, condition, replicate, phase=0 if first else 1))

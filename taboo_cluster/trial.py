@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from taboo_cluster.hashing import stable_hash
+from taboo_cluster.spec import parse
 
 ID_SCHEME = 1
 """Version of how ids are made; part of every id."""
@@ -36,19 +37,31 @@ class Taboo:
 
     rank: int = 0
     trigger: str = "word_start"
+    """Name, with its options where it has some: `sparse(p=0.3,seed=0)`."""
     word_start: str = "marker"
     protect_special: bool = False
+    scope: str = "all"
+    """`all`, or `after_think`: not before the model has closed its reasoning."""
+
+    @property
+    def trigger_name(self) -> str:
+        """The trigger without its options."""
+        return parse(self.trigger).name
 
     @property
     def params_json(self) -> str | None:
-        """What is recorded as taboo_trigger_params; null without an intervention."""
-        return json.dumps({"protect_special": self.protect_special}) if self.rank else None
+        """What is recorded as taboo_trigger_params: the trigger's options and the rest; null without intervention."""
+        if not self.rank:
+            return None
+        rest = {"protect_special": self.protect_special, "scope": self.scope}
+        return json.dumps({**parse(self.trigger).options, **rest}, sort_keys=True)
 
     def __str__(self) -> str:
         parts = [f"rank={self.rank}"]
         parts += [f"trigger={self.trigger}"] if self.trigger != "word_start" else []
         parts += [f"word_start={self.word_start}"] if self.word_start != "marker" else []
         parts += ["protect_special"] if self.protect_special else []
+        parts += [f"scope={self.scope}"] if self.scope != "all" else []
         return f"taboo({','.join(parts)})"
 
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from taboo_cluster.compose import build_benchmark, engine_options, from_dict, load_config, to_dict
-from taboo_cluster.config import RunConfig
+from taboo_cluster.config import RunConfig, SamplingConfig
 from taboo_cluster.engines.base import ENGINES
 from taboo_cluster.engines.scripted import ScriptedOptions
 from taboo_cluster.errors import UserError
@@ -83,25 +83,74 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "retry": ("permanent", "permanent"),
     "on_drift": ("keep", "keep"),
     "record_steps": ("false", False),
+    "record_entropy": ("true", True),
+    "allow_unsafe_code": ("true", True),
     "table": ("['SELECT 1']", ["SELECT 1"]),
 }
 """Every plain setting of a run: how it is written, what it becomes."""
 
 
 def test_every_key_can_be_set_with_and_without_plus() -> None:
-    groups = {"sweep", "models", "benchmark", "engine", "cluster", "taboo"}
-    assert set(SAMPLES) | groups == {f.name for f in fields(RunConfig)}
+    groups = {"sweep", "models", "benchmark", "engine", "cluster", "taboo", "sampling"}
+    assert set(SAMPLES) | groups | {"precisions"} == {f.name for f in fields(RunConfig)}
     settings = [f"{name}={text}" for name, (text, _) in SAMPLES.items()]
     settings += ["taboo.ranks=[2]", "taboo.protect_special=true", "cluster.cpus=2", "engine.seed=4"]
+    settings += ["sampling.temperatures=[0,1]", "sampling.top_p=0.9", "sampling.seeds=[3]", "taboo.scope=after_think"]
     config = load_config([*BASE, *settings])
     assert {name: getattr(config, name) for name in SAMPLES} == {name: value for name, (_, value) in SAMPLES.items()}
     assert (config.taboo.ranks, config.taboo.protect_special, config.cluster.cpus) == ([0, 2], True, 2)
+    assert (config.sampling, config.taboo.scope) == (SamplingConfig([0.0, 1.0], 0.9, [3]), "after_think")
     assert load_config([*BASE, *(f"+{setting}" for setting in settings)]) == config
 
 
 @pytest.mark.parametrize("benchmark", ["arithmetic", "gsm_symbolic"])
 def test_more_examples_than_a_benchmark_has_are_refused(benchmark: str) -> None:
     assert "worked examples; n_shots=99" in fails(*BASE, f"benchmarks=[{benchmark}]", "n_shots=99")
+
+
+def test_triggers_are_completed_with_their_options() -> None:
+    def triggers(value: str) -> list[str] | str:
+        return load_config([*BASE, f"taboo.trigger={value}"]).taboo.trigger
+
+    assert triggers("mid_word") == ["mid_word"]
+    assert triggers('["sparse(p=0.25)",word_start]') == ["sparse(p=0.25,seed=0)", "word_start"]
+    assert triggers('["sparse(p=0.25,seed=0)","sparse(p=0.25)"]') == ["sparse(p=0.25,seed=0)"]
+    assert "unknown trigger 'wordstart' - did you mean 'word_start'" in fails(*BASE, "taboo.trigger=wordstart")
+    assert "taboo.trigger is empty" in fails(*BASE, "taboo.trigger=[]")
+    assert "sparse: p is a probability" in fails(*BASE, 'taboo.trigger="sparse(p=3)"')
+    assert "quote a value" in fails(*BASE, "taboo.trigger=[sparse(p=0.3)]")
+
+
+def test_precisions_make_a_model_of_each() -> None:
+    models = load_config([*BASE, "precisions=[float32,nf4]"]).models
+    assert [(m.name, m.dtype, m.quantization) for m in models] == [
+        ("tiny-base", "float32", "none"),
+        ("tiny-base", "bfloat16", "nf4"),
+        ("tiny-instruct", "float32", "none"),
+        ("tiny-instruct", "bfloat16", "nf4"),
+    ]
+    assert load_config([*BASE, "precisions=[float32,nf4]"]).precisions is None
+    assert "unknown precision 'bf16' - did you mean" in fails(*BASE, "precisions=[bf16]")
+    assert "unknown precision 'none'" in fails(*BASE, "precisions=[none]")
+    assert "is listed 2 times" in fails(*BASE, "precisions=[nf4,nf4]")
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("sampling.temperatures=[-1]", "a temperature is 0 (greedy) or more, not -1"),
+        ("sampling.temperatures=[]", "sampling.temperatures is empty"),
+        ("sampling.temperatures=[1,1]", "1 is listed 2 times"),
+        ("sampling.temperatures=0.7", "sampling.temperatures must be a list, like [0.7]"),
+        ("sampling.top_p=0", "sampling.top_p is a probability above 0 and up to 1, not 0"),
+        ("sampling.seeds=[]", "sampling.seeds is empty"),
+        ("sampling.seeds=[-1]", "a seed must be at least 0, not -1"),
+        ("sampling.seed=1", "unknown key 'sampling.seed' - did you mean 'sampling.seeds'"),
+        ("taboo.scope=think", "unknown taboo.scope 'think' - did you mean 'after_think'"),
+    ],
+)
+def test_sampling_that_makes_no_sense_is_refused(setting: str, message: str) -> None:
+    assert message in fails(*BASE, setting)
 
 
 def test_a_sweep_of_ones_own_that_would_set_nothing_is_refused(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taboo_cluster.benchmarks.base import Benchmark, Prompt, Verdict
-from taboo_cluster.config import ModelConfig, RunConfig, TabooConfig
-from taboo_cluster.sweep import Cell, blocks, cells, model_limit, subsample, trials
+from taboo_cluster.config import ModelConfig, RunConfig, SamplingConfig, TabooConfig
+from taboo_cluster.hashing import stable_hash
+from taboo_cluster.sweep import Cell, blocks, cells, conditions, model_limit, subsample, trials
 from taboo_cluster.trial import Item, ResolvedModel, Trial
 
 
@@ -89,6 +90,41 @@ def test_conditions_take_each_benchmarks_own_style_unless_one_is_named() -> None
     named = cells(config([0, 1], prompt_style="direct", n_shots=1), [MODEL], BENCHMARKS)
     assert {(c.condition.prompt_style, c.condition.n_shots) for c in named} == {("direct", 1)}
     assert [c.condition.name for c in found[:4]] == ["baseline", "baseline", "taboo(rank=1)", "taboo(rank=1)"]
+
+
+def test_triggers_temperatures_and_seeds_are_crossed_and_the_baseline_is_greedy() -> None:
+    taboo = TabooConfig(ranks=[0, 1], trigger=["word_start", "sparse(p=0.5,seed=0)"], word_start="unicode")
+    sampling = SamplingConfig(temperatures=[0.0, 0.7], top_p=0.9, seeds=[0, 1])
+    every = conditions(config([0], taboo=taboo, sampling=sampling), BENCHMARKS["a"])
+    assert [(c.name, c.sampling.seed) for c in every] == [
+        ("baseline", None),
+        ("sample(t=0.7,top_p=0.9)", 0),
+        ("sample(t=0.7,top_p=0.9)", 1),
+        ("taboo(rank=1,word_start=unicode)", None),
+        ("taboo(rank=1,word_start=unicode) · sample(t=0.7,top_p=0.9)", 0),
+        ("taboo(rank=1,word_start=unicode) · sample(t=0.7,top_p=0.9)", 1),
+        ("taboo(rank=1,trigger=sparse(p=0.5,seed=0),word_start=unicode)", None),
+        ("taboo(rank=1,trigger=sparse(p=0.5,seed=0),word_start=unicode) · sample(t=0.7,top_p=0.9)", 0),
+        ("taboo(rank=1,trigger=sparse(p=0.5,seed=0),word_start=unicode) · sample(t=0.7,top_p=0.9)", 1),
+    ]
+    assert len({stable_hash(c.key) for c in every}) == len(every)
+
+
+def test_the_baseline_is_greedy_also_where_no_greedy_condition_is_asked_for() -> None:
+    made = config([0, 1, 2], sampling=SamplingConfig(temperatures=[1.0], seeds=[0, 1]))
+    found = [(c.condition.name, c.condition.sampling.seed, c.replicate) for c in cells(made, [MODEL], BENCHMARKS)]
+    hot = "sample(t=1,top_p=1)"
+    assert found[: len(found) // 2] == [
+        ("baseline", None, 0),
+        ("baseline", None, 1),
+        (hot, 0, 0),
+        (hot, 1, 0),
+        (f"taboo(rank=1) · {hot}", 0, 0),
+        (f"taboo(rank=1) · {hot}", 0, 1),
+        (f"taboo(rank=1) · {hot}", 1, 0),
+        (f"taboo(rank=2) · {hot}", 0, 0),
+        (f"taboo(rank=2) · {hot}", 1, 0),
+    ]
 
 
 def test_f6_ten_thousand_cells_are_enumerated_by_model() -> None:

@@ -148,6 +148,8 @@ class EngineEntry:
     """(model, options, hardware) -> loaded engine. Raises UserError for a model that cannot be loaded as asked."""
     uses_gpu: bool = True
     """False where a GPU would be of no use to it."""
+    own_tokenizer: bool = False
+    """True where it brings a tokenizer with a chat template of its own: the model's is not used."""
 
 
 ENGINES: Registry[EngineEntry] = Registry("engine", "taboo_cluster.engines")

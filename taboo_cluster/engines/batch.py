@@ -20,6 +20,7 @@ from transformers import (
 from taboo_cluster.engines.base import Completion, Request
 from taboo_cluster.sampling import draw, uniforms
 from taboo_cluster.taboo.detours import generation
+from taboo_cluster.taboo.draws import row_seed
 from taboo_cluster.taboo.pieces import Pieces
 from taboo_cluster.taboo.transformers_hook import TabooLogitsProcessor
 from taboo_cluster.taboo.word_start import WordStartTable
@@ -54,7 +55,13 @@ def generate_batch(
     """
     begin = time.perf_counter()
     rows = [Row(request, limit, vocabulary) for request, limit in zip(requests, limits, strict=True)]
-    taboo = TabooLogitsProcessor(vocabulary.tokenizer, [row.request.taboo for row in rows], vocabulary.table)
+    taboo = TabooLogitsProcessor(
+        vocabulary.tokenizer,
+        [request.taboo for request in requests],
+        vocabulary.table,
+        seeds=[row_seed(request.prompt_ids, request.sampling.seed) for request in requests],
+        entropy=any(request.entropy for request in requests),
+    )
     pad = min(vocabulary.ends, default=0)
     input_ids, attention_mask = left_padded([request.prompt_ids for request in requests], pad)
     settings = GenerationConfig(max_new_tokens=max(limits), do_sample=False, num_beams=1, pad_token_id=pad)  # type: ignore[no-untyped-call]
@@ -65,16 +72,26 @@ def generate_batch(
         logits_processor=LogitsProcessorList([taboo, Sampler(rows, model.device)]),
         stopping_criteria=StoppingCriteriaList([RowEnds(rows, taboo)]),
     )
-    detours, skipped = taboo.detours(output), taboo.skipped()
+    logs = zip(taboo.detours(output), taboo.skipped(), taboo.entropies(), strict=True)
     seconds = time.perf_counter() - begin
     completions = []
-    for row, made, left_alone in zip(rows, detours, skipped, strict=True):
+    for row, (made, left_alone, entropies) in zip(rows, logs, strict=True):
         if row.finish_reason is None:
             message = f"the logits of token {len(row.ids)} make no distribution (NaN, inf, or none that is finite)"
             completions.append(Completion(row.request.key, None, "nan_logits", message, seconds))
             continue
         count = sum(position < len(row.ids) for position in left_alone)
-        result = generation(row.text, row.ids, row.finish_reason, made, count, vocabulary.pieces, vocabulary.table)
+        result = generation(
+            text=row.text,
+            prompt_ids=row.request.prompt_ids,
+            token_ids=row.ids,
+            finish_reason=row.finish_reason,
+            detours=made,
+            skipped_steps=count,
+            pieces=vocabulary.pieces,
+            table=vocabulary.table,
+            entropies=entropies if row.request.entropy else (),
+        )
         completions.append(Completion(row.request.key, result, latency_s=seconds))
     return completions
 

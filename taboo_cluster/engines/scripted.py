@@ -226,4 +226,4 @@ def build(model: ResolvedModel, options: ScriptedOptions, hardware: Hardware) ->
     return ScriptedEngine(options)
 
 
-ENGINES.register("scripted")(EngineEntry(options=ScriptedOptions, build=build, uses_gpu=False))
+ENGINES.register("scripted")(EngineEntry(options=ScriptedOptions, build=build, uses_gpu=False, own_tokenizer=True))

@@ -113,10 +113,11 @@ class TransformersEngine:
     def _batches(self, requests: Sequence[Request]) -> Iterator[list[Request]]:
         """Batches of one trigger, longest requests first: what does not fit in memory shows early."""
         modes = Counter(_mode(request.taboo) for request in requests if request.taboo.rank)
-        usual = modes.most_common(1)[0][0] if modes else _mode(Taboo())
+        usual = modes.most_common(1)[0][0] if modes else None
         groups: dict[tuple[str, str], list[Request]] = {}
         for request in sorted(requests, key=lambda request: -len(request.prompt_ids) - self._limit(request)):
-            groups.setdefault(_mode(request.taboo) if request.taboo.rank else usual, []).append(request)
+            own = _mode(request.taboo)
+            groups.setdefault(own if request.taboo.rank else usual or own, []).append(request)
         for group in groups.values():
             batch: list[Request] = []
             for request in group:
@@ -149,7 +150,7 @@ class TransformersEngine:
             yield from self._run(half)
 
     def _generate(self, batch: Sequence[Request]) -> list[Completion]:
-        kind = next((request.taboo.word_start for request in batch if request.taboo.rank), Taboo().word_start)
+        kind = next((request.taboo.word_start for request in batch if request.taboo.rank), batch[0].taboo.word_start)
         return generate_batch(self._model, self._vocabulary(kind), batch, [self._limit(request) for request in batch])
 
     def _vocabulary(self, kind: str) -> Vocabulary:
@@ -226,7 +227,7 @@ def _quantization(model: ResolvedModel) -> Any:
 
 
 def _mode(taboo: Taboo) -> tuple[str, str]:
-    return taboo.trigger, taboo.word_start
+    return taboo.trigger_name, taboo.word_start
 
 
 def _out_of_memory(error: BaseException) -> bool:

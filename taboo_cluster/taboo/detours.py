@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import torch
+
 from taboo_cluster.engines.base import Generation, Step
 from taboo_cluster.taboo.pieces import Pieces, of_word
-from taboo_cluster.taboo.word_start import WordStartTable
+from taboo_cluster.taboo.word_start import TAIL, WordStartTable
 
 
 @dataclass(frozen=True)
@@ -26,28 +29,42 @@ class Detour:
     """The last masked logit and the next one were equal."""
 
 
+@dataclass(frozen=True)
+class Entropy:
+    """Next-token entropy at one step, before masking."""
+
+    bits: float
+    word_initial: bool
+    """The nominal token began a word."""
+
+
 def generation(
     text: str,
+    prompt_ids: Sequence[int],
     token_ids: Sequence[int],
     finish_reason: str,
     detours: Iterable[Detour],
     skipped_steps: int,
     pieces: Pieces,
     table: WordStartTable,
+    entropies: Sequence[Entropy] = (),
 ) -> Generation:
     """What a request came to, with its interventions described.
 
     Args:
         text: the completion, cut before a stop string.
+        prompt_ids: what came before.
         token_ids: generated ids, an end token or the tokens of a stop string included.
         finish_reason: `stop` or `length`.
         detours: interventions; those past the last token are left out.
         skipped_steps: steps left alone for want of candidates.
         pieces: the vocabulary.
         table: word starts, on the CPU.
+        entropies: one for each position, or none; those past the last token are left out.
     """
     ids = tuple(token_ids)
     made = [detour for detour in detours if detour.position < len(ids)]
+    measured = [one for one in entropies[: len(ids)] if math.isfinite(one.bits)]
     return Generation(
         text=text,
         token_ids=ids,
@@ -55,10 +72,29 @@ def generation(
         steps=tuple(_step(detour, pieces) for detour in made),
         skipped_steps=skipped_steps,
         tie_steps=sum(detour.tied for detour in made),
-        glued=sum(not table.start[detour.emitted_id] for detour in made),
+        glued=len(made) - word_initial([d.position for d in made], prompt_ids, ids, table),
         stopped_by_detour=finish_reason == "stop" and any(d.position == len(ids) - 1 for d in made),
         taboo_leak=any(leaks(d.nominal_id, ids[d.position :], pieces) for d in made),
+        entropy_mean=mean([one.bits for one in measured]),
+        entropy_word_start=mean([one.bits for one in measured if one.word_initial]),
     )
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """The mean; None of nothing."""
+    return math.fsum(values) / len(values) if values else None
+
+
+def word_initial(
+    positions: Sequence[int], prompt_ids: Sequence[int], token_ids: Sequence[int], table: WordStartTable
+) -> int:
+    """How many of the tokens at these positions begin a word after what came before them."""
+    if not positions:
+        return 0
+    before = [-1] * TAIL + list(prompt_ids[-TAIL:])
+    emitted = torch.tensor([token_ids[position] for position in positions])
+    tails = torch.tensor([[*before, *token_ids[:position]][-TAIL:] for position in positions])
+    return int(table.start[table.state(tails), emitted].sum())
 
 
 def _step(detour: Detour, pieces: Pieces) -> Step:

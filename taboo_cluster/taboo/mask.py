@@ -6,13 +6,12 @@ broken by the lower token id for x_nom and for the mask alike, so the same logit
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import torch
 
-from taboo_cluster.taboo.triggers.base import DecodingStep, Trigger
+from taboo_cluster.taboo.triggers.base import DecodingStep, RowFacts, TriggerEntry
 from taboo_cluster.taboo.word_start import WordStartTable
 
 _BLOCK = 128
@@ -27,6 +26,8 @@ class MaskOutcome:
     """long: x_nom, the best token before masking."""
     nominal_logit: torch.Tensor
     """logits' dtype: its logit."""
+    word_initial: torch.Tensor
+    """bool: x_nom begins a word."""
     masked: torch.Tensor
     """long: how many tokens were masked; 0 = no intervention."""
     tied: torch.Tensor
@@ -48,10 +49,10 @@ def mask_top(
     logits: torch.Tensor,
     rank: torch.Tensor,
     table: WordStartTable,
-    trigger: Trigger,
+    trigger: TriggerEntry,
     max_rank: int,
     protect_special: torch.Tensor | None = None,
-    context: Mapping[str, torch.Tensor] = MappingProxyType({}),
+    facts: RowFacts | None = None,
 ) -> MaskOutcome:
     """Mask the best logits of each row where the trigger fires, in place.
 
@@ -63,19 +64,22 @@ def mask_top(
         max_rank: largest rank in the batch, known without reading `rank`.
         protect_special: [B] bool, rows whose special tokens are never masked, the next ordinary one in their place;
             None for no such row, which saves a copy of the logits.
-        context: handed on to the trigger.
+        facts: what the trigger and the word-start table may ask of each row; None where they ask nothing.
 
     Returns:
         What was done to each row.
     """
-    best, ids = ordered_top(_candidates(logits, table), max_rank + 1)
+    facts = RowFacts.none(len(logits), logits.device) if facts is None else facts
+    count = len(table) if trigger.whole else max_rank + 1
+    best, ids = ordered_top(_candidates(logits, table), count)
     top, nominal = best[:, 0], ids[:, 0]
     invalid = ~top.isfinite() | logits[:, len(table) :].isnan().any(1)
-    fires = trigger(DecodingStep(logits, best, nominal, rank, table, context))
+    word_initial = table.start[facts.state, nominal]
+    fires = trigger.fires(DecodingStep(logits, best, nominal, rank, word_initial, table, facts))
     wanted = torch.where((rank > 0) & ~table.special[nominal] & ~invalid, fires, 0)
 
     if protect_special is not None:
-        ordinary, ordinary_ids = ordered_top(_candidates(logits, table, ordinary_only=True), max_rank + 1)
+        ordinary, ordinary_ids = ordered_top(_candidates(logits, table, ordinary_only=True), count)
         best = torch.where(protect_special[:, None], ordinary, best)
         ids = torch.where(protect_special[:, None], ordinary_ids, ids)
 
@@ -89,12 +93,28 @@ def mask_top(
     return MaskOutcome(
         nominal=nominal,
         nominal_logit=top,
+        word_initial=word_initial,
         masked=masked,
         tied=(masked > 0) & (last_masked == first_kept),
         skipped=(wanted > 0) & ~enough,
         invalid=invalid,
         removed=torch.where(hit, best, -torch.inf),
     )
+
+
+def entropy_bits(logits: torch.Tensor) -> torch.Tensor:
+    """Next-token entropy [B], in bits, of the distribution that logits [B, V] give; NaN where they give none."""
+    terms: torch.Tensor = torch.special.entr(logits.float().softmax(1))
+    return terms.sum(1) / math.log(2)
+
+
+def bits_paid(nominal: torch.Tensor, emitted: torch.Tensor) -> torch.Tensor:
+    """Injected surprisal [B], double, in bits, of emitting one token in the place of another, from their logits [B].
+
+    Infinite where it cannot be known.
+    """
+    bits = (nominal.double() - emitted.double()) / math.log(2)
+    return torch.where(bits.isfinite(), bits, torch.inf)
 
 
 def _candidates(logits: torch.Tensor, table: WordStartTable, ordinary_only: bool = False) -> torch.Tensor:

@@ -13,8 +13,10 @@ import torch
 
 from taboo_cluster.taboo.mask import MaskOutcome
 
-_FLAGS = 4
+_FLAGS = 5
 _ABSENT = -1
+_MOST_ROWS = 4096
+"""A key that nobody asks for is forgotten once there are so many younger ones."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +28,22 @@ class LoggedStep:
     tied: bool
     skipped: bool
     invalid: bool
+    word_initial: bool
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What was logged of a request."""
+
+    packed: list[int]
+    """A number for each position, -1 where nothing was written."""
+    entropy: list[float] | None = None
+    """Bits at each position; None where they were not measured."""
 
 
 def pack(outcome: MaskOutcome) -> torch.Tensor:
-    """One non-negative int32 per row of an outcome: the nominal id above four flags."""
-    flags = (outcome.intervened, outcome.tied, outcome.skipped, outcome.invalid)
+    """One non-negative int32 per row of an outcome: the nominal id above five flags."""
+    flags = (outcome.intervened, outcome.tied, outcome.skipped, outcome.invalid, outcome.word_initial)
     packed = outcome.nominal << _FLAGS
     for bit, flag in enumerate(flags):
         packed = packed + (flag.long() << bit)
@@ -52,30 +65,67 @@ class StepLog:
     def __init__(self, device: torch.device | str) -> None:
         # Row 0 belongs to nobody and column 0 to no position: what must not be kept goes there, without a branch.
         self._data = torch.full((1, 1), _ABSENT, dtype=torch.int32, device=device)
+        self._entropy: torch.Tensor | None = None
+        self._measured: set[str] = set()
         self._rows: dict[str, int] = {}
         self._free: list[int] = []
 
-    def open(self, key: str, length: int) -> int:
+    def open(self, key: str, length: int, entropy: bool = False) -> int:
         """The row of `key`, made with room for `length` positions where there is none yet."""
         if key not in self._rows:
+            if len(self._rows) >= _MOST_ROWS:
+                self._close(next(iter(self._rows)))
             self._grow(length)
             row = self._free.pop()
             self._data[row] = _ABSENT
             self._rows[key] = row
+        if entropy:
+            self._measured.add(key)
+            if self._entropy is None:
+                self._entropy = torch.zeros(self._data.shape, device=self._data.device)
         return self._rows[key]
 
-    def write(self, rows: torch.Tensor, positions: torch.Tensor, packed: torch.Tensor) -> None:
-        """Keep packed steps [B] at rows and output positions [B]; row 0 and positions outside a row keep nothing."""
-        inside = (positions >= 0) & (positions < self._data.shape[1] - 1)
-        self._data[rows, torch.where(inside, positions + 1, 0)] = packed
+    @property
+    def size(self) -> tuple[int, int]:
+        """Rows and positions there is room for, those that belong to nobody included."""
+        return self._data.shape[0], self._data.shape[1]
 
-    def take(self, lengths: Mapping[str, int]) -> dict[str, list[int]]:
-        """The first so many packed steps of each known key, -1 where nothing was written; the keys are forgotten."""
-        rows = {key: self._rows.pop(key) for key in lengths if key in self._rows}
-        self._free.extend(rows.values())
-        longest = max((lengths[key] for key in rows), default=0)
-        kept = self._data[list(rows.values()), 1 : longest + 1].tolist()
-        return {key: steps[: lengths[key]] for key, steps in zip(rows, kept, strict=True)}
+    def write(
+        self, rows: torch.Tensor, positions: torch.Tensor, packed: torch.Tensor, entropy: torch.Tensor | None = None
+    ) -> None:
+        """Keep packed steps [B], and entropies in bits [B], at rows and output positions [B].
+
+        Row 0 and positions outside a row keep nothing.
+        """
+        inside = (positions >= 0) & (positions < self._data.shape[1] - 1)
+        places = torch.where(inside, positions + 1, 0)
+        self._data[rows, places] = packed
+        if entropy is not None and self._entropy is not None:
+            self._entropy[rows, places] = entropy
+
+    def take(self, lengths: Mapping[str, int]) -> dict[str, Taken]:
+        """The first so many steps of each known key; the keys are forgotten."""
+        known = {key: self._rows[key] for key in lengths if key in self._rows}
+        longest = max((lengths[key] for key in known), default=0)
+        places = (list(known.values()), slice(1, longest + 1))
+        packed = self._data[places].tolist()
+        entropy = None
+        if self._entropy is not None and self._measured.intersection(known):
+            entropy = self._entropy[places].tolist()
+        taken = {}
+        for place, key in enumerate(known):
+            length = lengths[key]
+            bits = entropy[place][:length] if entropy is not None and key in self._measured else None
+            taken[key] = Taken(packed[place][:length], bits)
+            self._close(key)
+        return taken
+
+    def _close(self, key: str) -> None:
+        self._free.append(self._rows.pop(key))
+        self._measured.discard(key)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._rows
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -90,4 +140,8 @@ class StepLog:
         data = self._data.new_full((taller, wider), _ABSENT)
         data[:rows, :columns] = self._data
         self._data = data
+        if self._entropy is not None:
+            wide = self._entropy.new_zeros((taller, wider))
+            wide[:rows, :columns] = self._entropy
+            self._entropy = wide
         self._free.extend(range(rows, taller))

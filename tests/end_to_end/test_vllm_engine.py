@@ -25,7 +25,7 @@ from taboo_cluster.engines.vllm import engine as engine_module
 from taboo_cluster.errors import EngineDied
 from taboo_cluster.prompts import render
 from taboo_cluster.taboo.mask import mask_top
-from taboo_cluster.taboo.triggers.word_start import word_start
+from taboo_cluster.taboo.triggers.base import TRIGGERS
 from taboo_cluster.taboo.word_start import word_start_table
 from taboo_cluster.trial import Sampling, Taboo
 
@@ -124,7 +124,7 @@ def test_every_step_is_what_the_core_makes_of_an_exact_forward_pass(tiny_instruc
         with torch.no_grad():
             nominal_logits = model(ids).logits[0, len(prompts[number]) - 1 : -1].float()
         masked = nominal_logits.clone()
-        outcome = mask_top(masked, torch.full((len(masked),), rank), table, word_start, rank)
+        outcome = mask_top(masked, torch.full((len(masked),), rank), table, TRIGGERS.get("word_start"), rank)
         steps = {step.position: step for step in made.steps}
         logprobs = nominal_logits.log_softmax(1)
         assert masked.argmax(1).tolist() == list(made.token_ids)

@@ -163,13 +163,13 @@ def test_steps_describe_the_interventions(engine: TransformersEngine) -> None:
     assert len(steps) > 5
     for one, step in steps:
         assert one.token_ids[step.position] == step.emitted_id
-        assert table.start[step.nominal_id]
+        assert table.start[0, step.nominal_id]
         assert step.nominal == pieces.readable(step.nominal_id)
         assert step.emitted_rank == 3
         assert step.bits is not None
         assert step.bits > 0
     for one in found.values():
-        assert one.glued == sum(not table.start[step.emitted_id] for step in one.steps)
+        assert one.glued == sum(not table.start[0, step.emitted_id] for step in one.steps)
 
 
 def test_every_end_token_ends_a_text_and_is_kept_in_the_ids(engine: TransformersEngine) -> None:

@@ -39,7 +39,9 @@ def main() -> None:
     generator = torch.Generator().manual_seed(0)
     ids = arguments.vocab - arguments.vocab // 400  # logits are a little wider than most tokenizers
     start = torch.rand(ids, generator=generator) < 0.6
-    table = WordStartTable(start, torch.zeros_like(start), torch.ones_like(start), gapless=True)
+    table = WordStartTable(
+        start[None], torch.zeros_like(start), torch.ones_like(start), gapless=True, function=torch.zeros_like(start)
+    )
     trigger = TRIGGERS.get("word_start")
     rank = torch.full((arguments.rows,), arguments.rank)
     logits = torch.randn(arguments.rows, arguments.vocab, generator=generator)

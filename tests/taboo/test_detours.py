@@ -69,7 +69,7 @@ def test_a_combining_mark_goes_on_with_the_word() -> None:
 
 def told(pieces: list[str], detours: list[Detour], finish_reason: str = "length", skipped: int = 0) -> Generation:
     table = word_start_table(BYTE, "marker")
-    return generation("text", ids(pieces), finish_reason, detours, skipped, read_pieces(BYTE), table)
+    return generation("text", (), ids(pieces), finish_reason, detours, skipped, read_pieces(BYTE), table)
 
 
 def detour(position: int, nominal: str, emitted: str, tied: bool = False) -> Detour:

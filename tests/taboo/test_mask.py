@@ -8,8 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taboo_cluster.taboo.mask import MaskOutcome, mask_top, ordered_top
-from taboo_cluster.taboo.triggers.base import TRIGGERS, DecodingStep
+from taboo_cluster.taboo.mask import MaskOutcome, entropy_bits, mask_top, ordered_top
+from taboo_cluster.taboo.triggers.base import TRIGGERS
 from taboo_cluster.taboo.word_start import WordStartTable
 
 WORD_START = TRIGGERS.get("word_start")
@@ -46,7 +46,12 @@ def reference(
 def table_of(start: list[bool], special: list[bool] | None = None, known: list[bool] | None = None) -> WordStartTable:
     special = special or [False] * len(start)
     known = known or [True] * len(start)
-    return WordStartTable(torch.tensor(start), torch.tensor(special), torch.tensor(known), all(known))
+    return word_starts(torch.tensor(start), torch.tensor(special), torch.tensor(known), all(known))
+
+
+def word_starts(start: torch.Tensor, special: torch.Tensor, known: torch.Tensor, gapless: bool) -> WordStartTable:
+    """A table with one state and no function words."""
+    return WordStartTable(start[None], special, known, gapless, function=torch.zeros_like(special))
 
 
 def run(
@@ -62,7 +67,7 @@ def check(logits: torch.Tensor, rank: list[int], table: WordStartTable, protect:
     masked = logits.clone()
     protected = torch.tensor(protect) if any(protect) else None
     outcome = mask_top(masked, torch.tensor(rank), table, WORD_START, max(rank), protected)
-    flags = (table.start.tolist(), table.special.tolist(), table.known.tolist())
+    flags = (table.start[0].tolist(), table.special.tolist(), table.known.tolist())
     for row, before in enumerate(logits.tolist()):
         expected = reference(before, rank[row], *flags, protect[row])
         changed = [i for i, (a, b) in enumerate(zip(before, masked[row].tolist(), strict=True)) if a != b and a == a]
@@ -123,7 +128,7 @@ def test_random_and_rounded_logits_agree_with_the_reference(dtype: torch.dtype, 
         logits = torch.randn(24, width, generator=generator).to(dtype).float()
         flags = torch.rand(3, ids, generator=generator)
         special = flags[1] < 0.02
-        table = WordStartTable((flags[0] < 0.7) & ~special, special, torch.ones(ids, dtype=torch.bool), True)
+        table = word_starts((flags[0] < 0.7) & ~special, special, torch.ones(ids, dtype=torch.bool), True)
         ranks = torch.randint(0, 17, (24,), generator=generator).tolist()
         check(logits, ranks, table, (torch.rand(24, generator=generator) < 0.3).tolist())
 
@@ -185,7 +190,7 @@ def test_a_special_token_among_the_top_is_masked_like_any_other_unless_protected
 
 
 def test_c12_a_special_top_token_is_left_alone() -> None:
-    table = WordStartTable(*(torch.tensor(flags) for flags in ([True] * 3, [True, False, False], [True] * 3)), True)
+    table = word_starts(*(torch.tensor(flags) for flags in ([True] * 3, [True, False, False], [True] * 3)), True)
     logits, outcome = run([[4.0, 3.0, 2.0], [1.0, 3.0, 2.0]], [1, 1], table)
     assert logits.tolist() == [[4.0, 3.0, 2.0], [1.0, -INF, 2.0]]
     assert outcome.masked.tolist() == [0, 1]
@@ -229,33 +234,18 @@ def test_zero_and_minus_zero_tie() -> None:
 def test_c17_nothing_is_read_back_from_the_device() -> None:
     """Tensors of the meta device hold no data: whatever asks for a value raises."""
     flags = torch.zeros(200, dtype=torch.bool, device="meta")
-    table = WordStartTable(flags, flags, flags, gapless=False)
+    table = word_starts(flags, flags, flags, gapless=False)
     logits = torch.zeros(3, 300, device="meta")
     rank = torch.zeros(3, dtype=torch.long, device="meta")
     outcome = mask_top(logits, rank, table, WORD_START, 4, protect_special=rank > 0)
     assert outcome.masked.shape == (3,)
 
 
-def test_a_trigger_decides_how_many_and_may_use_what_the_hook_keeps() -> None:
-    """The seam for other triggers: a cost per row, a budget per row, a set of tokens by probability."""
-    table = table_of([True] * 4)
-    logits = torch.tensor([[3.0, 2.0, 0.0, -1.0]] * 3)
-
-    def cheap(step: DecodingStep) -> torch.Tensor:
-        cost = (step.best[:, 0] - step.best.gather(1, step.rank[:, None]).squeeze(1)) / math.log(2)
-        return torch.where(step.word_initial & (cost <= step.context["most_bits"]), step.rank, 0)
-
-    # The second and third token cost 1 / ln 2 = 1.44 and 3 / ln 2 = 4.33 bits.
-    got = logits.clone()
-    context = {"most_bits": torch.tensor([2.0, 2.0, 5.0])}
-    outcome = mask_top(got, torch.tensor([1, 2, 2]), table, cheap, 2, context=context)
-    assert outcome.masked.tolist() == [1, 0, 2]
-
-    def mass(step: DecodingStep) -> torch.Tensor:
-        reached = step.logits.softmax(1).sort(1, descending=True).values.cumsum(1)
-        return torch.minimum((reached < step.context["q"][:, None]).sum(1) + 1, step.rank)
-
-    # Probabilities 0.69, 0.26, 0.03, 0.01.
-    got = logits.clone()
-    outcome = mask_top(got, torch.full((3,), 3), table, mass, 3, context={"q": torch.tensor([0.5, 0.9, 0.97])})
-    assert outcome.masked.tolist() == [1, 2, 3]
+def test_entropy_is_that_of_the_whole_distribution_in_bits() -> None:
+    halves = torch.tensor(
+        [[0.0, 0.0, -INF, -INF], [0.0, 0.0, 0.0, 0.0], [5.0, -INF, -INF, -INF], [0.0, math.nan, 1, 2]]
+    )
+    assert entropy_bits(halves)[:3].tolist() == pytest.approx([1.0, 2.0, 0.0])
+    assert entropy_bits(halves)[3].isnan()
+    # 0.5, 0.25, 0.25: 0.5 * 1 + 2 * 0.25 * 2 bits
+    assert entropy_bits(torch.tensor([[0.5, 0.25, 0.25]]).log()).item() == pytest.approx(1.5)

@@ -60,7 +60,7 @@ def test_the_log_is_what_a_plain_reading_of_the_nominal_logits_gives(model: Llam
     taboos = [Taboo(rank=rank) for rank in (0, 1, 2, 8, 3)]
     raw, taboo, masked = Keep(), TabooLogitsProcessor(TOKENIZER, taboos), Keep()
     output = generate(model, raw, taboo, masked)
-    start = word_start_table(TOKENIZER, "marker").start.tolist() + [False] * 7
+    start = word_start_table(TOKENIZER, "marker").start[0].tolist() + [False] * 7
     detours = taboo.detours(output)
     fired = 0
     for row, rank in enumerate(taboo.rank for taboo in taboos):

@@ -23,10 +23,11 @@ from vllm.v1.sample.logits_processor import LogitsProcessor as ProcessorV1
 from vllm.v1.worker.gpu.sample.logits_processor import LogitsContext
 from vllm.v1.worker.gpu.sample.logits_processor import LogitsProcessor as ProcessorV2
 
+from taboo_cluster.taboo.asked import asked_of, extra_args
 from taboo_cluster.taboo.mask import mask_top
 from taboo_cluster.taboo.step_log import unpack
-from taboo_cluster.taboo.triggers.word_start import word_start
-from taboo_cluster.taboo.vllm_hook import HOOK, TabooLogitsProcessor, asked_of, extra_args
+from taboo_cluster.taboo.triggers.base import TRIGGERS
+from taboo_cluster.taboo.vllm_hook import HOOK, TabooLogitsProcessor
 from taboo_cluster.taboo.word_start import word_start_table
 from taboo_cluster.trial import Taboo
 
@@ -86,7 +87,7 @@ def expected(logits: torch.Tensor, asked: list[Taboo], table) -> torch.Tensor:
     logits = logits.clone()
     for row, taboo in zip(logits, asked, strict=True):
         protect = torch.tensor([True]) if taboo.protect_special else None
-        mask_top(row[None], torch.tensor([taboo.rank]), table, word_start, max(taboo.rank, 1), protect)
+        mask_top(row[None], torch.tensor([taboo.rank]), table, TRIGGERS.get("word_start"), max(taboo.rank, 1), protect)
     return logits
 
 
@@ -104,7 +105,7 @@ def expected(logits: torch.Tensor, asked: list[Taboo], table) -> torch.Tensor:
         ({"rank": 1, "trigger": "word_strat"}, "unknown trigger 'word_strat' - did you mean 'word_start'?"),
         ({"rank": 1, "word_start": "markr"}, "unknown word-start table 'markr' - did you mean 'marker'?"),
         ({"rank": 1, "protect_special": 1}, "taboo.protect_special must be of type bool, not 1"),
-        ({"rank": 1, "key": 7}, "taboo.key must be a string, not 7"),
+        ({"rank": 1, "key": 7}, "taboo.key must be of type str, not 7"),
         ("rank=1", "taboo must be an object"),
         ("[1]", "taboo must be an object"),
         (1, "taboo must be an object"),
@@ -208,7 +209,7 @@ def v1(vllm_config) -> BatchV1:
 
 
 def steps_of(hook: TabooLogitsProcessor, key: str, length: int) -> list[Any]:
-    packed = hook.take({key: length})[key]
+    packed = hook.take({key: length})[key].packed
     return [unpack(number) if number >= 0 else None for number in packed]
 
 
@@ -413,8 +414,8 @@ def test_the_log_grows_to_the_longest_generation_asked_for(v1, table):
     for seed in range(2, 31):
         v1.step(random_logits(2, seed), table)
     taken = v1.hook.take({"a": 2, "b": 30})
-    assert -1 not in taken["a"] + taken["b"]
-    assert len(taken["b"]) == 30
+    assert -1 not in taken["a"].packed + taken["b"].packed
+    assert len(taken["b"].packed) == 30
 
 
 # Model Runner V2

@@ -37,7 +37,7 @@ BYTE_WORDS = [
 
 def starts(tokenizer: PreTrainedTokenizerFast, pieces: list[str]) -> dict[str, bool]:
     table = word_start_table(tokenizer, "marker")
-    return {piece: bool(table.start[tokenizer.convert_tokens_to_ids(piece)]) for piece in pieces}
+    return {piece: bool(table.start[0, tokenizer.convert_tokens_to_ids(piece)]) for piece in pieces}
 
 
 def test_byte_level_pieces() -> None:
@@ -76,7 +76,7 @@ def test_b12_special_and_added_tokens_are_never_word_initial() -> None:
     tokenizer = sentencepiece(["▁world"], added=["▁added", "<h1>"])
     table = word_start_table(tokenizer, "marker", end_ids=[tokenizer.convert_tokens_to_ids("▁world")])
     ids = {piece: tokenizer.convert_tokens_to_ids(piece) for piece in ("▁added", "<h1>", "</s>", "▁world")}
-    assert not any(table.start[i] for i in ids.values())
+    assert not any(table.start[0, i] for i in ids.values())
     assert [bool(table.special[i]) for i in ids.values()] == [False, False, True, True]
 
 
@@ -86,7 +86,7 @@ def test_the_table_has_every_id_and_knows_the_holes() -> None:
     table = word_start_table(tokenizer, "marker")
     assert len(table) == 5
     assert table.known.tolist() == [True, True, False, False, True]
-    assert table.start.tolist() == [True, False, False, False, True]
+    assert table.start[0].tolist() == [True, False, False, False, True]
     assert not table.gapless
     assert word_start_table(byte_level(BYTE_WORDS), "marker").gapless
 
@@ -130,15 +130,15 @@ def test_real_tokenizers(name: str) -> None:
 
     text = 'She has 42 apples, "and" (maybe)\n\n    more ... in the end.'
     ids = tokenizer.encode(text, add_special_tokens=False)
-    begun = [pieces.readable(i) for i in ids if table.start[i]]
+    begun = [pieces.readable(i) for i in ids if table.start[0, i]]
     assert pieces.text(ids) == text
     assert all(word.startswith(" ") and any(c.isalnum() for c in word) for word in begun)
     for piece, start in {"the": True, "in": True, "...": False, "": False}.items():
         token_id = tokenizer.get_vocab().get(marker + piece)
-        assert token_id is None or bool(table.start[token_id]) == start
+        assert token_id is None or bool(table.start[0, token_id]) == start
     assert table.start.sum() > 50
 
-    assert not (table.start & table.special).any()
+    assert not (table.start[0] & table.special).any()
     assert table.special[tokenizer.eos_token_id]
     white = [i for i, piece in enumerate(pieces.raw) if piece and not pieces.readable(i).strip()]
-    assert not table.start[torch.tensor(white)].any()
+    assert not table.start[0, torch.tensor(white)].any()

@@ -13,6 +13,7 @@ from transformers import PretrainedConfig
 from taboo_cluster.engines.base import HARMLESS, Hardware, Request
 from taboo_cluster.errors import UserError
 from taboo_cluster.models import load_config, shape_of
+from taboo_cluster.taboo.draws import row_seed
 from taboo_cluster.taboo.owner import OWNER
 from taboo_cluster.trial import ResolvedModel
 
@@ -95,7 +96,7 @@ def sampling_params(request: Request, key: str, end_ids: Sequence[int]) -> Sampl
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind
 
-    from taboo_cluster.taboo.vllm_hook import extra_args
+    from taboo_cluster.taboo.asked import extra_args
 
     sampling = request.sampling
     return SamplingParams(
@@ -118,7 +119,7 @@ def sampling_params(request: Request, key: str, end_ids: Sequence[int]) -> Sampl
         logprobs=1,
         flat_logprobs=True,
         output_kind=RequestOutputKind.FINAL_ONLY,
-        extra_args=extra_args(request.taboo, key),
+        extra_args=extra_args(request.taboo, key, row_seed(request.prompt_ids, sampling.seed), request.entropy),
     )
 
 

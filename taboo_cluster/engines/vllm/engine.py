@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from taboo_cluster.engines.base import Completion, EngineInfo, Generation, Hardware, Request
 from taboo_cluster.engines.vllm.arguments import VllmOptions, cause, engine_arguments, environment, sampling_params
-from taboo_cluster.engines.vllm.steps import StepFetcher, detours
+from taboo_cluster.engines.vllm.steps import Fetched, StepFetcher, detours
 from taboo_cluster.errors import EngineDied, TrialError, UserError
 from taboo_cluster.models import load_tokenizer
 from taboo_cluster.taboo.detours import generation
@@ -179,17 +179,21 @@ class VllmEngine:
         except BaseException:
             self._steps.abandon(key)
             raise
-        steps = await self._steps.fetch(key, len(output.token_ids)) if request.taboo.rank else []
+        logged = Fetched([], [])
+        if request.taboo.rank or request.entropy:
+            logged = await self._steps.fetch(key, len(output.token_ids))
         if output.finish_reason not in ("stop", "length"):
             raise TrialError("generation_failed", f"vllm ended the request with {output.finish_reason!r}")
         return generation(
             text=output.text,
+            prompt_ids=request.prompt_ids,
             token_ids=output.token_ids,
             finish_reason=output.finish_reason,
-            detours=detours(steps, output.token_ids, output.logprobs),
-            skipped_steps=sum(step.skipped for step in steps),
+            detours=detours(logged.steps, output.token_ids, output.logprobs),
+            skipped_steps=sum(step.skipped for step in logged.steps),
             pieces=self._pieces,
             table=self._table(request.taboo.word_start),
+            entropies=logged.entropies,
         )
 
     def _table(self, kind: str) -> WordStartTable:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from taboo_cluster.errors import TrialError
-from taboo_cluster.taboo.detours import Detour
-from taboo_cluster.taboo.step_log import LoggedStep, unpack
+from taboo_cluster.taboo.detours import Detour, Entropy
+from taboo_cluster.taboo.step_log import LoggedStep, Taken, unpack
 from taboo_cluster.taboo.surprisal import injected_bits
 
 if TYPE_CHECKING:
@@ -17,25 +18,36 @@ if TYPE_CHECKING:
     from vllm.v1.engine.async_llm import AsyncLLM
 
 
+@dataclass(frozen=True)
+class Fetched:
+    """What the hook did at each position of a request."""
+
+    steps: list[LoggedStep]
+    entropies: list[Entropy]
+    """Empty where they were not asked for."""
+
+
 class StepFetcher:
     """Fetches the steps of requests that have ended: those that wait go together in one call to the workers."""
 
     def __init__(self, llm: AsyncLLM) -> None:
         self._llm = llm
-        self._waiting: dict[str, tuple[int, asyncio.Future[list[int]]]] = {}
+        self._waiting: dict[str, tuple[int, asyncio.Future[Taken]]] = {}
         self._abandoned: list[str] = []
         self._task: asyncio.Task[None] | None = None
 
-    async def fetch(self, key: str, length: int) -> list[LoggedStep]:
+    async def fetch(self, key: str, length: int) -> Fetched:
         """The steps of a request that generated `length` tokens; TrialError where some were not logged."""
-        future: asyncio.Future[list[int]] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Taken] = asyncio.get_running_loop().create_future()
         self._waiting[key] = (length, future)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
-        packed = await future
-        if missing := sum(number < 0 for number in packed):
+        taken = await future
+        if missing := sum(number < 0 for number in taken.packed):
             raise TrialError("generation_failed", f"{missing} of {length} steps are missing in the hook's log")
-        return [unpack(number) for number in packed]
+        steps = [unpack(number) for number in taken.packed]
+        bits = zip(taken.entropy or (), steps, strict=False)
+        return Fetched(steps, [Entropy(one, step.word_initial) for one, step in bits])
 
     def abandon(self, key: str) -> None:
         """Have the log of a request that was given up dropped with the next call."""
@@ -55,12 +67,16 @@ class StepFetcher:
             else:
                 for key, (length, future) in waiting.items():
                     if not future.done():
-                        future.set_result(merged([answer[key] for answer in answers if key in answer], length))
+                        future.set_result(merged([Taken(*answer[key]) for answer in answers if key in answer], length))
 
 
-def merged(logs: Sequence[Sequence[int]], length: int) -> list[int]:
+def merged(logs: Sequence[Taken], length: int) -> Taken:
     """One log from those of several workers: each has written the steps it sampled, -1 elsewhere."""
-    return [max(steps) for steps in zip(*logs, strict=True)] if logs else [-1] * length
+    if not logs:
+        return Taken([-1] * length)
+    packed = [max(steps) for steps in zip(*(log.packed for log in logs), strict=True)]
+    measured = [log.entropy for log in logs if log.entropy is not None]
+    return Taken(packed, [max(bits) for bits in zip(*measured, strict=True)] if measured else None)
 
 
 def detours(steps: Sequence[LoggedStep], token_ids: Sequence[int], logprobs: FlatLogprobs) -> list[Detour]:

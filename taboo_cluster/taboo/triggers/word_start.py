@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import torch
 
-from taboo_cluster.taboo.triggers.base import TRIGGERS, DecodingStep
+from taboo_cluster.taboo.triggers.base import TRIGGERS, DecodingStep, TriggerEntry
 
 
-@TRIGGERS.register("word_start")
 def word_start(step: DecodingStep) -> torch.Tensor:
     """Mask the top `rank` tokens where x_nom is word-initial."""
     return torch.where(step.word_initial, step.rank, 0)
+
+
+TRIGGERS.register("word_start")(TriggerEntry(word_start))

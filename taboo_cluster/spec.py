@@ -1,0 +1,55 @@
+"""Names with options, as they are written in a config: `sparse(p=0.3,seed=7)`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import yaml
+
+from taboo_cluster.errors import UserError
+
+_CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\((.*)\))?\s*", re.DOTALL)
+_OPTION = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*([^,()=]+?)\s*")
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A name and the options written with it."""
+
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        inside = ",".join(f"{key}={_written(value)}" for key, value in self.options.items())
+        return f"{self.name}({inside})" if inside else self.name
+
+
+def parse(text: str) -> Spec:
+    """Read `name` or `name(key=value,...)`; values are scalars as in YAML. Raises UserError for anything else."""
+    call = _CALL.fullmatch(text)
+    if call is None:
+        raise UserError(f"cannot read {text!r}: it is written name or name(option=value,...)")
+    options: dict[str, Any] = {}
+    for part in (call[2] or "").split(",") if (call[2] or "").strip() else []:
+        option = _OPTION.fullmatch(part)
+        if option is None:
+            raise UserError(f"cannot read {part.strip()!r} in {text!r}: an option is written key=value")
+        if option[1] in options:
+            raise UserError(f"{option[1]} is given twice in {text!r}")
+        options[option[1]] = yaml.safe_load(option[2])
+    return Spec(call[1], options)
+
+
+def complete(name: str, options: Any) -> Spec:
+    """The spec of a dataclass of options, in the order of its fields and with its defaults; nulls are left out."""
+    values = {f.name: getattr(options, f.name) for f in fields(options)}
+    return Spec(name, {key: value for key, value in values.items() if value is not None})
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
