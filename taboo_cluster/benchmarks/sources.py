@@ -1,7 +1,9 @@
-"""Where a benchmark's rows come from: a local JSONL file, a folder of them, or a data set on the hub."""
+"""Where a benchmark's rows come from: a local JSONL or CSV file, a folder of them, or a data set on the hub."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -53,6 +55,27 @@ def local_rows(path: str, split: str) -> list[Row]:
     return rows
 
 
+def csv_rows(file: Path, columns: Sequence[str]) -> list[Row]:
+    """Rows of a CSV file whose first line names its columns; every value is text.
+
+    Raises:
+        UserError: the file cannot be read, a column is missing, or a row is longer or shorter than the first line.
+    """
+    reader = csv.DictReader(io.StringIO(_text(file)), strict=True)
+    found, rows = reader.fieldnames or [], []
+    if missing := [column for column in columns if column not in found]:
+        raise UserError(f"{file}: the first line has to name the columns {', '.join(columns)}; it lacks {missing[0]!r}")
+    try:
+        for values in reader:
+            row = Row(f"{file} line {reader.line_num}", values)
+            if None in values or None in values.values():
+                raise UserError(f"{row.where}: it does not have the {len(found)} values that the first line names")
+            rows.append(row)
+    except csv.Error as error:
+        raise UserError(f"{file} line {reader.line_num} is not CSV: {error}") from error
+    return rows
+
+
 def hub_rows(name: str, subset: str, split: str, revision: str | None, files: Sequence[str]) -> list[Row]:
     """Rows of a data set on the Hugging Face hub, or of its local cache where the hub cannot be reached.
 
@@ -83,13 +106,17 @@ def hub_rows(name: str, subset: str, split: str, revision: str | None, files: Se
 
 
 def _lines(file: Path) -> Sequence[Row]:
+    lines = _text(file).split("\n")
+    return [_parsed(line, f"{file} line {number}") for number, line in enumerate(lines, 1) if line.strip()]
+
+
+def _text(file: Path) -> str:
     try:
-        lines = file.read_text(encoding="utf-8-sig").split("\n")
+        return file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise UserError(f"{file} is not UTF-8 text (byte {error.start})") from error
     except OSError as error:
         raise UserError(f"{file} cannot be read: {error.strerror}") from error
-    return [_parsed(line, f"{file} line {number}") for number, line in enumerate(lines, 1) if line.strip()]
 
 
 def _parsed(line: str, where: str) -> Row:

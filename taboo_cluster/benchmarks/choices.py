@@ -1,0 +1,211 @@
+r"""Choices by letter: showing the options, reading the letter of a completion.
+
+Which letter is the answer, in the completion's answer part (`outcome.answer_part`):
+
+1. a final form; the last of them counts.
+   `\boxed{C}`, `<answer>C</answer>`, `#### C`, `Answer: C`, `Antwort: C`, `the correct option is (c)`. A box or tag
+   without a letter of the item (`\boxed{7}`, a box never closed) and a phrase that says there is none (`Answer: none of
+   the above`) mean no answer: an earlier letter is never taken in its place.
+2. else a claim (`option B is correct`, `I would pick B`); the last of them counts.
+3. else lines that begin with a letter as a mark (`d`, `(C) Paris`, `b. 4`), where all of them name the same one; else
+   the one option that the last line names (`so it must be (B)`).
+
+A word is never taken for a letter: not the article of `A perfect answer cannot be found`, not the first letter of
+`Antwort`. Nothing is guessed, and an option given by its text alone is no letter. Several letters (`A, B and C`) are
+read as such; where one is asked for they are no answer.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from taboo_cluster.benchmarks.base import Verdict
+from taboo_cluster.benchmarks.outcome import INVISIBLE, answer_part, verdict
+
+SCORER_VERSION = "choices-1"
+"""Changes whenever the same completion could be scored differently."""
+
+LETTERS = "ABCDEFGHIJ"
+"""Of the options, in the order shown."""
+
+_LANGUAGES = "answers?|antwort|r[ée]ponse|respuesta|risposta|resposta"
+_BE = r"(?:(?:is|was|ist|est|es|è|é|(?:would|should|will|must)(?:\s\w+)?\s+be)\b|[:=]|是|为)"
+_ANSWER = re.compile(
+    rf"""<answer>|\#{{4,}}|\bfinal\ answer\b\W*\n
+    | (?: (?<![a-z])(?:{_LANGUAGES})[*_]*(?:\s*\([^()\n]{{0,40}}\))?(?:\s+(?:choice|option|letter|corr?ecta|correcte))?
+          (?:\s+(?:to|for)\s+[^.:\n]{{1,80}}?)?(?:,\s*\w+(?:\s\w+)?,)?
+        | 答案
+        | \b(?:correct|right|best|final)\ (?:option|choice|letter|one)
+      )[*_]*\s*{_BE}
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_BOX = re.compile(r"\\f?box(?:ed)?\s*\{([^{}]*)(\}?)")
+_TAG = re.compile(r"<answer>(.*?)</answer>", re.IGNORECASE | re.DOTALL)
+_CHOOSE = re.compile(
+    r"\b(?:I|we)(?:['’](?:d|ll)|\s+(?:would|will|must|should))?\s+"
+    r"(?:pick|choose|select|guess|opt for|go (?:with|for))\b",
+    re.IGNORECASE,
+)
+_CORRECT = re.compile(
+    r"(?P<option>\b(?i:option|choice|answer|letter)\s+)?[(\[*_\"'“]*(?P<letter>(?<![\w'’])[A-Za-z])[)\]*_\"'”.]*\s+"
+    r"(?:is|must be|would be)\s+(?:(?:the|most|clearly|therefore|thus)\s+)*(?:correct|right|best|true|answer)\b"
+)
+_FILLER = re.compile(
+    r"(?:[\s*_`\"'“‘$:=~({\[-]|\\[(\[]"
+    r"|(?:option|choice|letter|answer|therefore|thus|then|most likely|likely|probably|clearly|simply|definitely|indeed"
+    r"|both|either|the)\b)*",
+    re.IGNORECASE,
+)
+_NOT = re.compile(r"not\s+(?:option\s+)?[(\[*]*[a-z](?![a-z])", re.IGNORECASE)
+_NO_LETTER = re.compile(
+    r"(?:none|neither|nothing|no\s+(?:answer|option|choice|correct|single|one)|unknown|unclear|undefined|uncertain"
+    r"|impossible|n/a|cannot|can['’]t|(?:I\s+)?(?:do\s+not|don['’]t)\s+know|not|(?-i:[A-Z])(?=[.)\]*\s]*(?:\n|$)))\b",
+    re.IGNORECASE,
+)
+_MORE = re.compile(r"[)\]*_.]*\s*(?:,\s*(?:and\b|or\b|&)?|and\b|or\b|&|/)\s*(?:option\s+|choice\s+)?[(\[*_]*")
+_AFTER_MORE = re.compile(r"\s*(?:$|[.,;:)\]*_/&!?\n]|(?:and|or|are|only|both)\b)")
+_AFTER_ARTICLE = re.compile(
+    r"\s+(?:because|since|as|is|are|was|and|or|but|so|which|given|due|based|according|only|would|here)\b"
+)
+_AFTER_MARK = re.compile(r"\s*[*_\"'”`)\]}$]*(?:\s*$|[.):,;]|\s+[-–—]|\s*[\n=→]|\s+(?:because|since|as|and|or)\b)")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a completion answers."""
+
+    letters: tuple[str, ...]
+    """In the order of the options. Empty: a final form without a letter."""
+    form: str
+    """boxed, tag, phrase, claim, first_line, line or mention."""
+
+    @property
+    def final(self) -> bool:
+        """The answer stands in a final form, or alone on the first line."""
+        return self.form in ("boxed", "tag", "phrase", "first_line")
+
+
+def lettered(choices: Sequence[str]) -> str:
+    """The options, one a line: `A. ...`."""
+    return "\n".join(f"{letter}. {choice}" for letter, choice in zip(LETTERS, choices, strict=False))
+
+
+def read_letters(text: str, choices: Sequence[str]) -> Reading | None:
+    """The letters of a completion by the rules above; None where there are none."""
+    text, known = _clean(answer_part(text)), _Letters(choices)
+    forms = sorted(_final_forms(text, known), key=lambda found: found[0])
+    if forms:
+        return forms[-1][1]
+    claims = sorted(_claims(text, known), key=lambda found: found[0])
+    return claims[-1][1] if claims else _from_lines(text, known)
+
+
+def score_letter(gold: str, choices: Sequence[str], completion: str, finish_reason: str) -> Verdict:
+    """Score a completion against one gold letter; several letters are no answer, and recorded in the details.
+
+    Args:
+        gold: the right option's letter.
+        choices: the options' texts, in the order shown.
+        completion: the whole text generated.
+        finish_reason: `stop` or `length`.
+    """
+    found = read_letters(completion, choices)
+    if found is None:
+        return verdict(completion, finish_reason, answer=None, final=False, score=0.0)
+    answer = found.letters[0] if len(found.letters) == 1 else None
+    details = {"form": found.form, **({"letters": list(found.letters)} if len(found.letters) > 1 else {})}
+    score = float(answer == gold)
+    return verdict(completion, finish_reason, answer=answer, final=found.final, score=score, details=details)
+
+
+_WRAPPED = r"\\(?:text|textbf|textit|mathrm|mathbf|mbox|boldsymbol)\s*\{([^{}]*)\}"
+
+
+def _clean(text: str) -> str:
+    """One spelling for what is written in several ways: full-width letters and colons, text inside formulas."""
+    return re.sub(_WRAPPED, r"\1", INVISIBLE.sub("", unicodedata.normalize("NFKC", text)))
+
+
+class _Letters:
+    """The letters of one item's options."""
+
+    def __init__(self, choices: Sequence[str]) -> None:
+        self._choices = choices
+        names = LETTERS[: len(choices)]
+        self._one = re.compile(rf"(?<![A-Za-z0-9])[{names}{names.lower()}](?![\w'’+#]|-\w)")
+
+    def at(self, text: str, start: int, *, mark: bool = False) -> tuple[str, ...]:
+        """Letters that stand at a place, after filler; none for an article. `mark`: only as a mark, `B.`, `(B)`."""
+        place = _skip(text, start)
+        found = self._one.match(text, place)
+        if found is None or not (self._is_mark(text, found) if mark else self._is_letter(text, found)):
+            return ()
+        letters = {found[0].upper()}
+        while more := _MORE.match(text, found.end()):
+            following = self._one.match(text, more.end())
+            if following is None or not _AFTER_MORE.match(text, following.end()):
+                break
+            letters.add(following[0].upper())
+            found = following
+        return tuple(sorted(letters))
+
+    def inside(self, text: str) -> set[str]:
+        """Letters that a text names with brackets or the word option."""
+        named = re.findall(r"\(([A-Za-z])\)|\b[Oo]ption\s+([A-Za-z])\b", text)
+        return {letter for pair in named for letter in pair if letter and self._one.fullmatch(letter)}
+
+    def _is_letter(self, text: str, found: re.Match[str]) -> bool:
+        """Not an article, pronoun or other word: what follows decides, the option's own text included."""
+        rest = text[found.end() :]
+        if not re.match(r" +\w", rest) or found[0] in set(LETTERS) - set("AI"):
+            return True
+        own = self._choices[LETTERS.index(found[0].upper())].casefold()
+        return bool(_AFTER_ARTICLE.match(rest)) or rest.lstrip().casefold().startswith(own)
+
+    def _is_mark(self, text: str, found: re.Match[str]) -> bool:
+        return bool(_AFTER_MARK.match(text, found.end()))
+
+
+def _skip(text: str, start: int) -> int:
+    filler = _FILLER.match(text, start)
+    return filler.end() if filler else start
+
+
+def _final_forms(text: str, known: _Letters) -> Iterator[tuple[int, Reading]]:
+    for box in _BOX.finditer(text):
+        if box[1].strip():
+            yield box.start(), Reading(known.at(box[1], 0) if box[2] else (), "boxed")
+    for tag in _TAG.finditer(text):
+        if tag[1].strip() and not _BOX.search(tag[1]):
+            yield tag.start(), Reading(known.at(tag[1], 0), "tag")
+    for mark in _ANSWER.finditer(text):
+        if letters := known.at(text, mark.end()):
+            yield mark.start(), Reading(letters, "phrase")
+            continue
+        place = _skip(text, mark.end())
+        if _NO_LETTER.match(text, place) and not _NOT.match(text, place):
+            yield mark.start(), Reading((), "phrase")
+
+
+def _claims(text: str, known: _Letters) -> Iterator[tuple[int, Reading]]:
+    for mark in _CHOOSE.finditer(text):
+        if letters := known.at(text, mark.end()):
+            yield mark.start(), Reading(letters, "claim")
+    for claim in _CORRECT.finditer(text):
+        letter = claim["letter"]
+        if (claim["option"] or letter.isupper()) and known.at(letter, 0):
+            yield claim.start(), Reading((letter.upper(),), "claim")
+
+
+def _from_lines(text: str, known: _Letters) -> Reading | None:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    marked = {letters for line in lines if (letters := known.at(line, 0, mark=True))}
+    if len(marked) == 1:
+        first = bool(known.at(lines[0], 0)) and not re.search(r"\w\W*\w", lines[0])
+        return Reading(marked.pop(), "first_line" if first else "line")
+    named = known.inside(lines[-1]) if lines and not marked else set()
+    return Reading((named.pop().upper(),), "mention") if len(named) == 1 else None
