@@ -111,13 +111,19 @@ class TransformersEngine:
         return len(batch) * (max(len(request.prompt_ids) for request in batch) + max(map(self._limit, batch)))
 
     def _batches(self, requests: Sequence[Request]) -> Iterator[list[Request]]:
-        """Batches of one trigger, longest requests first: what does not fit in memory shows early."""
+        """Batches of one trigger and kind of word starts, longest requests first: what does not fit shows early.
+
+        Requests of rank 0 join the largest group there is; where their entropy at word starts is measured, the largest
+        with their kind of word starts.
+        """
         modes = Counter(_mode(request.taboo) for request in requests if request.taboo.rank)
-        usual = modes.most_common(1)[0][0] if modes else None
         groups: dict[tuple[str, str], list[Request]] = {}
         for request in sorted(requests, key=lambda request: -len(request.prompt_ids) - self._limit(request)):
-            own = _mode(request.taboo)
-            groups.setdefault(own if request.taboo.rank else usual or own, []).append(request)
+            mode = own = _mode(request.taboo)
+            if not request.taboo.rank:
+                fitting = [m for m, _ in modes.most_common() if not request.entropy or m[1] == own[1]]
+                mode = fitting[0] if fitting else own
+            groups.setdefault(mode, []).append(request)
         for group in groups.values():
             batch: list[Request] = []
             for request in group:

@@ -230,6 +230,72 @@ def test_sampling_repeats_by_seed_and_keeps_the_mask(vllm_engine, prompts):
     assert all(step.emitted_rank > 2 for step in steps)
 
 
+TABOOS = (
+    Taboo(1, word_start="unicode"),
+    Taboo(2, "mid_word"),
+    Taboo(2, "every_token"),
+    Taboo(2, "content_word", "unicode"),
+    Taboo(1, "sparse(p=0.5)"),
+    Taboo(1, "surprisal_threshold(at_least=1,at_most=4)"),
+    Taboo(1, "bit_budget(bits=6)", "unicode"),
+    Taboo(1, "mass(q=0.6)"),
+    Taboo(0),
+)
+
+
+def of_every_kind(prompts: Sequence[tuple[int, ...]], **settings: Any) -> list[Request]:
+    """Each intervention on each prompt, entropy measured."""
+    return [
+        Request(f"{n}/{taboo}", "", ids, taboo=taboo, entropy=True, **({"max_tokens": 48} | settings))
+        for n, ids in enumerate(prompts)
+        for taboo in TABOOS
+    ]
+
+
+@pytest.fixture(scope="module")
+def every_kind(vllm_engine, prompts) -> dict[str, Generation]:
+    return generations(vllm_engine, of_every_kind(prompts[:4]))
+
+
+def without_entropy(made: dict[str, Generation]) -> dict[str, Generation]:
+    return {key: replace(one, entropy_mean=None, entropy_word_start=None) for key, one in made.items()}
+
+
+def test_every_kind_of_intervention_is_the_same_in_the_transformers_engine(tiny_instruct, prompts, every_kind):
+    entry = ENGINES.get("transformers")
+    engine = entry.build(tiny_instruct, entry.options(), Hardware(threads=2))
+    other = generations(engine, of_every_kind(prompts[:4]))
+    assert alike(without_entropy(every_kind), without_entropy(other))
+    for key, made in every_kind.items():
+        assert made.entropy_mean == pytest.approx(other[key].entropy_mean, abs=1e-3)
+        assert made.entropy_word_start == pytest.approx(other[key].entropy_word_start, abs=1e-3)
+    assert sum(len(made.steps) for made in every_kind.values()) > 200
+
+
+def test_what_history_decides_is_the_same_alone_and_in_a_batch(vllm_engine, prompts, every_kind):
+    for request in of_every_kind(prompts[:1]):
+        assert alike(without_entropy(generations(vllm_engine, [request])), without_entropy(every_kind))
+
+
+def test_entropy_changes_nothing_else(vllm_engine, prompts, every_kind):
+    bare = [replace(request, entropy=False) for request in of_every_kind(prompts[:4])]
+    made = generations(vllm_engine, bare)
+    assert alike(made, without_entropy(every_kind))
+    assert {(one.entropy_mean, one.entropy_word_start) for one in made.values()} == {(None, None)}
+
+
+def test_a_budget_of_bits_counts_what_sampling_really_paid(vllm_engine, prompts):
+    sampling = Sampling(temperature=1.0, seed=3)
+    asked = [
+        Request(str(n), "", ids, 64, taboo=Taboo(1, "bit_budget(bits=6)"), sampling=sampling)
+        for n, ids in enumerate(prompts)
+    ]
+    for made in generations(vllm_engine, asked).values():
+        bits = [step.bits for step in made.steps]
+        assert sum(bits[:-1]) < 6
+    assert any(sum(step.bits for step in made.steps) >= 6 for made in generations(vllm_engine, asked).values())
+
+
 def test_bad_settings_of_a_request_are_refused_when_it_is_admitted(vllm_engine, prompts, together):
     from vllm import SamplingParams
     from vllm.exceptions import VLLMValidationError
@@ -282,8 +348,9 @@ def test_c2_preemption_partial_prefill_and_the_death_of_the_engine(
     core = psutil.Process(engine._running.engine_core.resources.engine_manager.processes[0].pid)
     processes = [core, *core.children(recursive=True)]
     try:
-        asked = requests(prompts[:2], max_tokens=150)
-        assert alike(generations(engine, asked), generations(vllm_engine, asked))
+        asked = [*requests(prompts[:2], max_tokens=150), *of_every_kind(prompts[:2], max_tokens=150)]
+        pressed, relaxed = (without_entropy(generations(one, asked)) for one in (engine, vllm_engine))
+        assert alike(pressed, relaxed)
         with pytest.raises(EngineDied, match="vllm's engine is gone"):  # noqa: PT012
             for _ in engine.generate(asked):
                 core.kill()
