@@ -19,6 +19,7 @@ import torch
 
 pytest.importorskip("vllm", reason="vLLM is not installed")
 
+from tiny_tokenizers import byte_level
 from tokenizers import AddedToken
 from transformers import PreTrainedTokenizerFast
 from vllm import SamplingParams
@@ -33,7 +34,6 @@ from taboo_cluster.taboo.triggers.base import RowFacts, choose
 from taboo_cluster.taboo.vllm_hook import TabooLogitsProcessor
 from taboo_cluster.taboo.word_start import WordStartTable, word_start_table
 from taboo_cluster.trial import Taboo
-from tiny_tokenizers import byte_level
 
 LENGTH = 12
 TABOOS = (

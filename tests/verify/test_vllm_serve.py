@@ -37,7 +37,9 @@ def server() -> Iterator[str]:
         "TORCHDYNAMO_DISABLE": "1",
         "VLLM_NO_USAGE_STATS": "1",
     }
-    command = [sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", str(MODEL), "--served-model-name", "tiny"]
+    # What `vllm serve` runs; the command itself asks for the metadata of a package that the CPU build is not called.
+    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(MODEL)]
+    command += ["--served-model-name", "tiny"]
     command += ["--host", "127.0.0.1", "--port", str(port), "--dtype", "float32", "--enforce-eager"]
     command += ["--max-model-len", "512", "--logits-processors", HOOK, "--logprobs-mode", "raw_logprobs"]
     process = subprocess.Popen(command, env=environment)
