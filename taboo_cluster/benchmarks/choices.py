@@ -51,8 +51,8 @@ _CHOOSE = re.compile(
     re.IGNORECASE,
 )
 _CORRECT = re.compile(
-    r"(?P<option>\b(?i:option|choice|answer|letter)\s+)?[(\[*_\"'“]*(?P<letter>(?<![\w'’])[A-Za-z])[)\]*_\"'”.]*\s+"
-    r"(?:is|must be|would be)\s+(?:(?:the|most|clearly|therefore|thus)\s+)*(?:correct|right|best|true|answer)\b"
+    r"(?<!nor )(?<!not )(?P<option>\b(?i:option|choice|answer|letter)\s+)?[(\[*_\"'“]*(?P<letter>(?<![\w'’])[A-Za-z])[)\]*_\"'”.]*\s+"
+    r"(?:is|must be|would be)\s+(?:(?:the|most|clearly|therefore|thus)\s+)*(?:correct|right|best|answer)\b"
 )
 _FILLER = re.compile(
     r"(?:[\s*_`\"'“‘$:=~({\[-]|\\[(\[]"
@@ -134,7 +134,7 @@ class _Letters:
     """The letters of one item's options."""
 
     def __init__(self, choices: Sequence[str]) -> None:
-        self._choices = choices
+        self._choices = [_clean(choice).casefold() for choice in choices]
         names = LETTERS[: len(choices)]
         self._one = re.compile(rf"(?<![A-Za-z0-9])[{names}{names.lower()}](?![\w'’+#]|-\w)")
 
@@ -163,7 +163,7 @@ class _Letters:
         rest = text[found.end() :]
         if not re.match(r" +\w", rest) or found[0] in set(LETTERS) - set("AI"):
             return True
-        own = self._choices[LETTERS.index(found[0].upper())].casefold()
+        own = self._choices[LETTERS.index(found[0].upper())]
         return bool(_AFTER_ARTICLE.match(rest)) or rest.lstrip().casefold().startswith(own)
 
     def _is_mark(self, text: str, found: re.Match[str]) -> bool:

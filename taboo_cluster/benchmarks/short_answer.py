@@ -48,7 +48,7 @@ NEGATION = re.compile(
 
 _UNKNOWN = re.compile(
     r"(?:i )?(?:do not|dont|don t|am not|m not|cannot|can t) (?:know|sure|certain|say|tell|answer|determine)\b.*"
-    r"|(?:answer )?(?:is )?(?:unknown|unclear|not known|n a|no answer|no idea|none)"
+    r"|(?:answer )?(?:is )?(?:unknown|unclear|not known|no answer|no idea|none)"
 )
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")

@@ -1,0 +1,222 @@
+"""Letters of choices: what counts as one, and which of several is the answer."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from taboo_cluster.benchmarks.choices import Reading, lettered, read_letters, score_letter
+
+CHOICES = ("Paris", "Rome", "4", "None of these")
+
+
+def letters(text: str, choices: tuple[str, ...] = CHOICES) -> str | None:
+    """The letters read, "" for a form without one, None for no answer at all."""
+    found = read_letters(text, choices)
+    return None if found is None else "".join(found.letters)
+
+
+def test_options_are_shown_one_a_line() -> None:
+    assert lettered(CHOICES) == "A. Paris\nB. Rome\nC. 4\nD. None of these"
+
+
+def test_a16_reasoning_is_no_answer() -> None:
+    assert letters("<think>A or B</think> Answer: C") == "C"
+    cut = score_letter("C", CHOICES, "<think>maybe Answer: C", "length")
+    assert (cut.outcome, cut.answer, cut.correct) == ("truncated", None, False)
+
+
+def test_a18_the_first_letter_of_a_word_is_no_letter() -> None:
+    assert letters("Antwort:\n\nAntwort: C") == "C"
+    assert letters("Antwort:") is None
+    assert letters("Die richtige Antwort ist D") == "D"
+    assert letters("Answer: Apples") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("d", "D"),
+        ("b. 4", "B"),
+        ("The answer is B because a car moves.", "B"),
+        ("I would pick B — a safe choice.", "B"),
+        ("The answer is a car.", None),
+        ("The answer is b, a car moves.", "B"),
+        ("We go with (c) and not a car", "C"),
+        ("The answer is a.", "A"),
+        ("The answer is A because cars move.", "A"),
+    ],
+)
+def test_a19_the_article_is_no_letter(text: str, expected: str | None) -> None:
+    assert letters(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A perfect answer cannot be found.",
+        "Answer: A perfect answer cannot be found.",
+        "A car moves.\nA bus stands.",
+        "Let us see what fits.",
+        "B vitamins are soluble in water.",
+        "C is a programming language, so it may be any of them.",
+        "C++ and A-levels",
+        "((((",
+        "A B C D",
+    ],
+)
+def test_a20_nothing_is_guessed(text: str) -> None:
+    assert letters(text) is None
+    verdict = score_letter("A", CHOICES, text, "stop")
+    assert (verdict.outcome, verdict.answer, verdict.score) == ("invalid_format", None, 0.0)
+
+
+@pytest.mark.parametrize(
+    "text", ["ANSWER: None of the above", "Don't know", "I don't know", "Answer: I don't know", "Answer: unknown"]
+)
+def test_a22_no_answer_is_none(text: str) -> None:
+    assert not letters(text)
+    assert score_letter("D", CHOICES, text, "stop").outcome == "invalid_format"
+
+
+def test_a22_an_earlier_letter_is_not_taken_in_its_place() -> None:
+    assert letters("Answer: B\nSorry. ANSWER: None of the above") == ""
+    assert letters("Answer: B. But then \\boxed{7}") == ""
+    assert letters("Answer: B, or \\boxed{C") == ""
+    assert letters("Answer: B\nFinal answer: E") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("True answer: only chapter 2 remains…\nANSWER: A", "A"),
+        ("ANSWER: b", "B"),
+        ("A, B and C", "ABC"),
+        ("Answer: A, B and C", "ABC"),
+        ("The answer is (A) or (D).", "AD"),
+        ("Answer: B/C", "BC"),
+        ("Answer: A and B only", "AB"),
+        ("\\boxed{C, A}", "AC"),
+    ],
+)
+def test_a23_last_marker_and_several_letters(text: str, expected: str) -> None:
+    assert letters(text) == expected
+
+
+def test_a23_several_letters_are_no_single_answer() -> None:
+    verdict = score_letter("A", CHOICES, "Answer: A, B and C", "stop")
+    assert (verdict.outcome, verdict.answer) == ("invalid_format", None)
+    assert verdict.details == {"form": "phrase", "letters": ["A", "B", "C"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ("", "no_response"),
+        ("\xa0\n\u200b", "no_response"),
+        ("((((", "invalid_format"),
+        ("I'm sorry, but I cannot answer that.", "refused"),
+        ("Answer: C", "correct"),
+        ("Answer: D", "wrong"),
+    ],
+)
+def test_a26_outcomes(text: str, outcome: str) -> None:
+    assert score_letter("C", CHOICES, text, "stop").outcome == outcome
+
+
+def test_a28_the_option_none_of_these_is_named_by_its_letter() -> None:
+    assert letters("Answer: D. None of these") == "D"
+    assert letters("Answer: D") == "D"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("**Answer:** C", "C"),
+        ("**Answer: C**", "C"),
+        ("Answer: `C`", "C"),
+        ("Answer: $C$", "C"),
+        ("Answer:\nC", "C"),
+        ("Answer: option C", "C"),
+        ("Answer: Ｃ", "C"),
+        ("Answer： C", "C"),
+        ("答案是C。", "C"),
+        ("La respuesta correcta es C", "C"),
+        ("Réponse : C", "C"),
+        ("The answer is (C) 4.", "C"),
+        ("The correct option is (c)", "C"),
+        ("The best choice would be C: 4", "C"),
+        ("The answer, therefore, is C", "C"),
+        ("The answer to the question is C", "C"),
+        ("The answer (from the list) is: C", "C"),
+        ("The answer is most likely C, since 2 + 2 = 4", "C"),
+        ("The final answer\n\nC", "C"),
+        ("#### C", "C"),
+        ("\\boxed{\\text{C}}", "C"),
+        ("$\\boxed{(C)}$", "C"),
+        ("<answer>C</answer>", "C"),
+        ("<answer>\nC. 4\n</answer>", "C"),
+        ("Answer: B\nNo, wait.\nAnswer: C", "C"),
+        ("Answer: C\nA is wrong since it is a city.", "C"),
+        ("Answer: C\n\nQuestion: What next?\nAnswer: D", "C"),
+        ("The answer is C. The answer is not A because it is a city.", "C"),
+        ("Answer: A Paris", "A"),
+        ("Answer: B Rome", "B"),
+    ],
+)
+def test_final_forms(text: str, expected: str) -> None:
+    found = read_letters(text, CHOICES)
+    assert found is not None
+    assert found.letters == (expected,)
+    assert found.final
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Option B is correct.", Reading(("B",), "claim")),
+        ("B is the correct answer", Reading(("B",), "claim")),
+        ("Let me think. I choose D.", Reading(("D",), "claim")),
+        ("(C) 4", Reading(("C",), "line")),
+        ("2 + 2 = 4\n\nC", Reading(("C",), "line")),
+        ("So it must be (B).", Reading(("B",), "mention")),
+        ("A. It is a city.\nB. So is this.\nC. This is a number.", None),
+        ("The answer is not B", None),
+        ("a thing is correct", None),
+        ("D. neither A nor B is correct", Reading(("D",), "line")),
+        ("C. Invalid when A is true and B is false", Reading(("C",), "line")),
+        ("B", Reading(("B",), "first_line")),
+        (" (b)\n\nIt is the capital.", Reading(("B",), "first_line")),
+    ],
+)
+def test_other_forms(text: str, expected: Reading | None) -> None:
+    assert read_letters(text, CHOICES) == expected
+
+
+def test_a_text_stopped_by_length_needs_a_final_form() -> None:
+    assert score_letter("B", CHOICES, "Option B is correct and", "length").outcome == "truncated"
+    cut = score_letter("B", CHOICES, "Answer: B\nThis is", "length")
+    assert (cut.outcome, cut.details) == ("correct", {"form": "phrase", "truncated_but_parsed": True})
+    assert score_letter("B", CHOICES, " B\n\nIt is the", "length").outcome == "correct"
+
+
+@pytest.mark.parametrize(
+    ("count", "text", "expected"),
+    [(2, "Answer: C", ""), (5, "Answer: E", "E"), (10, "I don't know", None), (10, "Answer: I", "I")],
+)
+def test_only_the_items_own_letters_count(count: int, text: str, expected: str | None) -> None:
+    assert letters(text, tuple(f"option {n}" for n in range(count))) == expected
+
+
+@given(st.text(alphabet="ABCDabcd answer:is()\n.,\\{}boxed<>#and_*", max_size=60))
+def test_readings_are_letters_of_the_item(text: str) -> None:
+    found = read_letters(text, CHOICES)
+    assert found is None or (set(found.letters) <= set("ABCD") and list(found.letters) == sorted(found.letters))
+    verdict = score_letter("A", CHOICES, text, "stop")
+    assert verdict.correct is (found is not None and found.letters == ("A",) and verdict.outcome != "no_response")
+
+
+@given(st.sampled_from("ABCD"), st.sampled_from("ABCD"))
+def test_the_last_final_form_wins(first: str, last: str) -> None:
+    assert letters(f"Answer: {first}\nHm.\nThe answer is {last}.") == last
