@@ -10,6 +10,8 @@ import pytest
 
 pytest.importorskip("vllm", reason="vLLM is not installed")
 
+from measured import write_page
+
 from taboo_cluster.benchmarks.base import BENCHMARKS
 from taboo_cluster.config import ModelConfig
 from taboo_cluster.engines.base import ENGINES, Generation, Hardware, Request
@@ -78,11 +80,13 @@ def built(name: str, model: ResolvedModel, **options: Any) -> Any:
     return entry.build(model, entry.options(**options), Hardware(threads=2))
 
 
-def check(name: str, transformers: dict[str, Generation], vllm: dict[str, Generation]) -> None:
+def check(name: str, transformers: dict[str, Generation], vllm: dict[str, Generation]) -> list[str]:
+    """Raises where they do not agree; what was found, a line for each rank."""
+    lines = []
     for rank in RANKS:
         found = compare(by_rank(transformers, rank), by_rank(vllm, rank))
-        print(
-            f"{name} float32, transformers and vllm, arithmetic, rank {rank}: "
+        lines.append(
+            f"- {name} float32, transformers and vllm, arithmetic, rank {rank}: "
             f"same tokens on {found.same} of {found.of} items, "
             f"where they agree {found.same_steps} of {found.steps} interventions the same, "
             f"bits at most {found.bits_apart:.1e} apart"
@@ -91,6 +95,7 @@ def check(name: str, transformers: dict[str, Generation], vllm: dict[str, Genera
         assert found.same_steps == found.steps
         assert found.bits_apart <= 1e-3
         assert (found.steps > 0) == (rank > 0)
+    return lines
 
 
 def test_transformers_and_vllm_agree(tiny_instruct, vllm_engine):
@@ -101,26 +106,29 @@ def test_transformers_and_vllm_agree(tiny_instruct, vllm_engine):
 
 
 @pytest.mark.verify
-@pytest.mark.timeout(1800)
-@pytest.mark.parametrize(("name", "aligned"), [("tiny-base", False), ("tiny-instruct", True)])
-def test_transformers_and_vllm_agree_on_50_items_and_rank_0_is_plain_vllm(name, aligned):
-    model = resolve(ModelConfig(name=name, path=f"embedded:{name}", dtype="float32", aligned=aligned))
-    transformers, vllm = built("transformers", model), built("vllm", model, max_num_seqs=32, cpu_kvcache_gib=0.25)
-    try:
-        asked = arithmetic(model, vllm.tokenizer, limit=50)
-        ours = generations(vllm, asked)
-        check(name, generations(transformers, asked), ours)
-    finally:
-        transformers.close()
-        vllm.close()
-    baseline = [request for request in asked if request.taboo.rank == 0]
-    plain = plain_vllm(model, baseline)
-    same = sum(ours[request.key].token_ids == ids for request, ids in zip(baseline, plain, strict=True))
-    print(
-        f"{name} float32, vllm with and without the hook, arithmetic, rank 0: "
-        f"same tokens on {same} of {len(plain)} items"
-    )
-    assert same == len(plain)
+@pytest.mark.timeout(3600)
+def test_transformers_and_vllm_agree_on_50_items_and_rank_0_is_plain_vllm():
+    lines = []
+    for name, aligned in (("tiny-base", False), ("tiny-instruct", True)):
+        model = resolve(ModelConfig(name=name, path=f"embedded:{name}", dtype="float32", aligned=aligned))
+        transformers, vllm = built("transformers", model), built("vllm", model, max_num_seqs=32, cpu_kvcache_gib=0.25)
+        versions = [f"{engine.info.name} {engine.info.version}" for engine in (transformers, vllm)]
+        try:
+            asked = arithmetic(model, vllm.tokenizer, limit=50)
+            ours = generations(vllm, asked)
+            lines += check(name, generations(transformers, asked), ours)
+        finally:
+            transformers.close()
+            vllm.close()
+        baseline = [request for request in asked if request.taboo.rank == 0]
+        plain = plain_vllm(model, baseline)
+        same = sum(ours[request.key].token_ids == ids for request, ids in zip(baseline, plain, strict=True))
+        lines.append(
+            f"- {name} float32, vllm with and without the hook, arithmetic, rank 0: "
+            f"same tokens on {same} of {len(plain)} items"
+        )
+        assert same == len(plain)
+    write_page("engine_agreement", "The engines against each other", [f"Engines: {', '.join(versions)}.", "", *lines])
 
 
 def plain_vllm(model: ResolvedModel, asked: Sequence[Request]) -> list[tuple[int, ...]]:
