@@ -7,6 +7,7 @@ import os
 import re
 import tempfile
 from collections.abc import Collection, Sequence
+from graphlib import TopologicalSorter
 from importlib.resources import files
 
 import duckdb
@@ -22,14 +23,25 @@ from taboo_cluster.records.storage import Store
 
 RESULTS = "results.duckdb"
 
-VIEWS: dict[str, str] = {
+_FILES: dict[str, str] = {
     file.name.removesuffix(".sql"): file.read_text(encoding="utf-8")
     for file in sorted(files("taboo_cluster.analysis").joinpath("views").iterdir(), key=lambda file: file.name)
     if file.name.endswith(".sql")
 }
-"""The SELECT of each view (analysis/views/NAME.sql). A name that starts with _ is a step of others, not shown."""
 
-VIEW_NAMES: tuple[str, ...] = tuple(name for name in VIEWS if not name.startswith("_"))
+
+def _read_by(query: str) -> list[str]:
+    """The views that a query reads from."""
+    return sorted(_FILES.keys() & set(re.findall(r"\b(?:FROM|JOIN) (\w+)", query)))
+
+
+VIEWS: dict[str, str] = {
+    name: _FILES[name] for name in TopologicalSorter({name: _read_by(_FILES[name]) for name in _FILES}).static_order()
+}
+"""The SELECT of each view (analysis/views/NAME.sql), after those it reads from. A name that starts with _ is a step of
+others, not shown."""
+
+VIEW_NAMES: tuple[str, ...] = tuple(name for name in _FILES if not name.startswith("_"))
 
 
 def question(view: str) -> str:
@@ -117,7 +129,8 @@ def _open(dirs: Sequence[str], texts: bool) -> duckdb.DuckDBPyConnection:
     if connection.execute("SELECT count(*) FROM recorded").fetchone() == (0,):
         raise UserError(f"no records yet in {', '.join(store.url for store in stores)}")
     add_functions(connection, run_seed(connection))
-    _create_views(connection)
+    for name, query in VIEWS.items():
+        connection.execute(f"CREATE VIEW {name} AS {query}")
     return connection
 
 
@@ -126,24 +139,6 @@ def _check_run(store: Store) -> None:
         raise UserError(f"no such run directory: {store.url}")
     if not store.find(".parquet", RECORDS) and not store.fs.exists(f"{store.root}/config.yaml"):
         raise UserError(f"{store.url} is not a run directory: it has neither {RECORDS}/ nor config.yaml")
-
-
-def _create_views(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create all views, each after those it reads from."""
-    waiting = dict(VIEWS)
-    while waiting:
-        created = []
-        for name, query in waiting.items():
-            try:
-                connection.execute(f"CREATE VIEW {name} AS {query}")
-            except duckdb.CatalogException as error:
-                problem = error
-            else:
-                created.append(name)
-        if not created:
-            raise problem
-        for name in created:
-            del waiting[name]
 
 
 def _export(connection: duckdb.DuckDBPyConnection, path: str) -> None:

@@ -101,6 +101,23 @@ def resample(clusters: Clusters, *seed: str | int, resamples: int = RESAMPLES) -
     return np.asarray(draws @ sums, dtype=np.float64)
 
 
+def resample_rows(clusters: Floats, *seed: str | int, resamples: int = RESAMPLES) -> Floats:
+    """As `resample`, for clusters that are all different: [clusters, sums] -> [resamples, sums].
+
+    The draws depend on `seed` and the number of clusters; their order matters.
+    """
+    n = len(clusters)
+    rng = stable_rng("bootstrap", *seed)
+    size = max(1, 50_000 // n)  # resamples at a time: memory stays bounded, and the counts in the cache
+    slices = []
+    for first in range(0, resamples, size):
+        rows = min(size, resamples - first)
+        drawn = rng.integers(n, size=(rows, n)) + n * np.arange(rows)[:, None]
+        times = np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n)
+        slices.append(times.astype(np.float64) @ clusters)
+    return np.concatenate(slices)
+
+
 def bootstrap_ratio(clusters: Clusters, *seed: str | int) -> Bootstrap:
     """Bootstrap of sum(numerator) / sum(denominator) over clusters (numerator, denominator)."""
     sums = resample(clusters, *seed)
@@ -113,6 +130,25 @@ def bootstrap_gap(clusters: Clusters, *seed: str | int) -> Bootstrap:
     return _summary(_divide(sums[:, 0], sums[:, 1]) - _divide(sums[:, 2], sums[:, 3]))
 
 
+def bootstrap_mean(clusters: Floats, *seed: str | int) -> Bootstrap:
+    """Bootstrap of the mean over members (seeds, say) of each one's sum(numerator) / sum(denominator).
+
+    `clusters` is [clusters, members, 2]: a cluster is drawn with all its members. A resample in which a member has no
+    denominator is dropped.
+    """
+    members = clusters.shape[1]
+    sums = resample_rows(clusters.reshape(len(clusters), -1), *seed).reshape(-1, members, 2)
+    return _summary(_divide(sums[..., 0], sums[..., 1]).mean(axis=1))
+
+
+def percentiles(values: Floats) -> Interval:
+    """Ends of the 95% percentile interval; (None, None) of nothing."""
+    if len(values) == 0:
+        return None, None
+    low, high = np.quantile(values, [0.025, 0.975])
+    return float(low), float(high)
+
+
 def _divide(numerator: Floats, denominator: Floats) -> Floats:
     return np.divide(numerator, denominator, out=np.full_like(numerator, np.nan), where=denominator != 0)
 
@@ -120,12 +156,12 @@ def _divide(numerator: Floats, denominator: Floats) -> Floats:
 def _summary(values: Floats) -> Bootstrap:
     kept = values[~np.isnan(values)]
     dropped = len(values) - len(kept)
-    if len(kept) == 0:
+    low, high = percentiles(kept)
+    if low is None:
         return Bootstrap(None, None, None, None, dropped)
-    low, high = np.quantile(kept, [0.025, 0.975])
     se = float(np.std(kept, ddof=1)) if len(kept) > 1 else None
     extreme = min(1 + int((kept <= 0).sum()), 1 + int((kept >= 0).sum()))
-    return Bootstrap(float(low), float(high), se, min(1.0, 2 * extreme / (len(kept) + 1)), dropped)
+    return Bootstrap(low, high, se, min(1.0, 2 * extreme / (len(kept) + 1)), dropped)
 
 
 def _check_count(k: int, n: int) -> None:

@@ -26,6 +26,9 @@ SETTING_KEY = (
 MODEL_FACTS = "model_family, size_b, aligned, stage, pair"
 """Follow from the model; shown, but no key."""
 
+BENCHMARK_FACTS = "chance"
+"""Follow from the benchmark; shown, but no key."""
+
 VERDICT = (
     "outcome",
     "answer",
@@ -73,7 +76,7 @@ def load_tables(connection: duckdb.DuckDBPyConnection, stores: Sequence[Store], 
             cell_id,
             any_value(baseline_id) AS baseline_id,
             any_value(is_baseline) AS is_baseline,
-            {", ".join(f"any_value({c}) AS {c}" for c in _names(BASE_KEY, SETTING_KEY, MODEL_FACTS))},
+            {", ".join(f"any_value({c}) AS {c}" for c in _names(BASE_KEY, SETTING_KEY, MODEL_FACTS, BENCHMARK_FACTS))},
             CAST(ROW({_any(BASE_KEY)}, {_any(SETTING_KEY)}) AS VARCHAR) AS cell,
             CAST(ROW({_any("benchmark, split, prompt_style, n_shots")}, {_any(SETTING_KEY)}) AS VARCHAR) AS setting
         FROM recorded

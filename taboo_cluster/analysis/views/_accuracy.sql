@@ -15,7 +15,8 @@ WITH sums AS (
         count(*) FILTER (outcome = 'invalid_format') AS n_invalid_format,
         avg(score) AS score,
         avg(completion_tokens) FILTER (correct IS NOT NULL) AS completion_tokens_mean,
-        avg(entropy_mean) AS entropy_mean
+        avg(entropy_mean) AS entropy_mean,
+        avg(entropy_word_start) AS entropy_word_start
     FROM recorded
     WHERE replicate = 0
     GROUP BY cell_id, baseline_id
@@ -54,7 +55,8 @@ SELECT
     n_refused / nullif(n, 0) AS refused_share,
     n_invalid_format / nullif(n, 0) AS invalid_format_share,
     completion_tokens_mean,
-    entropy_mean
+    entropy_mean,
+    entropy_word_start
 FROM scored
 JOIN _items USING (baseline_id)
 LEFT JOIN boot USING (cell_id)

@@ -1,4 +1,5 @@
 -- How does each model do when nothing is done to it, and did its answers have room?
+-- entropy_word_start: next-token entropy, in bits, at the steps whose token begins a word; a mean over trials.
 -- longest_baseline_tokens: of the baselines that stopped by themselves; max_tokens_low: max_tokens is under twice that.
 WITH lengths AS (
     SELECT
