@@ -22,7 +22,7 @@ from taboo_cluster.benchmarks.base import Benchmark
 from taboo_cluster.cli.status import last_heartbeat
 from taboo_cluster.config import ModelConfig, RunConfig
 from taboo_cluster.launch import Launch, write_row
-from taboo_cluster.models import resolve
+from taboo_cluster.models import check_template, resolve
 from taboo_cluster.records.reader import quarantine_unreadable
 from taboo_cluster.rows import now
 from taboo_cluster.sweep import cells, model_limit, subsample
@@ -84,8 +84,12 @@ def run_sweep(config: RunConfig) -> int:
 def prepare(config: RunConfig) -> Sweep:
     """Find models, items and what is recorded; set damaged parts aside. Raises UserError for what cannot be run."""
     begun, earlier = launch.new_launch(config)
+    launch.check_reuse(config.reuse)
     config = launch.recorded_revisions(config, earlier)
     models = [resolve(model) for model in config.models]
+    if not compose.engine_options(config)[0].own_tokenizer:
+        for model in models:
+            check_template(model)
     pinned = [_pinned(model, found) for model, found in zip(config.models, models, strict=True)]
     config = replace(config, run_dir=begun.run_dir, models=pinned)
     benchmarks = {name: compose.build_benchmark(config, name) for name in config.benchmarks}

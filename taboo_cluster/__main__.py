@@ -6,6 +6,7 @@ anything starts), 130 interrupted.
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -21,6 +22,9 @@ python -m taboo_cluster COMMAND ...
 
 """
 
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+"""What a disk that takes no more says."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit status; a user's mistake becomes one line on stderr."""
@@ -28,15 +32,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # an ASCII terminal shows \xe9 for what it has no letter for
             stream.reconfigure(errors="backslashreplace")
+    if sys.stdout is None:  # the next file opened would take its place and be written to
+        print("error: standard output is closed; > /dev/null throws it away", file=sys.stderr)
+        return 2
     try:
-        if not given or given[0] in ("-h", "--help"):
-            print(_overview())
-            return 0
-        if given[0] == "--version":
-            print(f"taboo_cluster {__version__}")
-            return 0
-        chosen, rest = _choose(given)
-        return chosen.run(chosen.parser().parse_intermixed_args(rest))
+        return _run(given)
     except UserError as error:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
@@ -44,8 +44,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader (head, less) has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return 0
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        _discard_output()
+        print(f"error: cannot write {error.filename or 'the output'}: {error.strerror}", file=sys.stderr)
+        return 1
+
+
+def _run(given: list[str]) -> int:
+    """One command; everything it printed has left this process when it returns or exits."""
+    try:
+        if not given or given[0] in ("-h", "--help"):
+            print(_overview())
+            status = 0
+        elif given[0] == "--version":
+            print(f"taboo_cluster {__version__}")
+            status = 0
+        else:
+            chosen, rest = _choose(given)
+            status = chosen.run(chosen.parser().parse_intermixed_args(rest))
+    except SystemExit:  # --help
+        sys.stdout.flush()
+        raise
+    sys.stdout.flush()
+    return status
+
+
+def _discard_output() -> None:
+    """What is still to be written goes nowhere, so that the interpreter does not fail on it when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _choose(given: list[str]) -> tuple[Command, list[str]]:

@@ -22,7 +22,7 @@ from taboo_cluster.checkout import ROOT
 from taboo_cluster.compose import drift, to_dict
 from taboo_cluster.config import RunConfig
 from taboo_cluster.errors import UserError
-from taboo_cluster.records.reader import BEST_FIRST, RECORDS, read_parts
+from taboo_cluster.records.reader import BEST_FIRST, RECORDS, parts, read_parts
 from taboo_cluster.records.schema import RECORD, TABLES, arrow_schema
 from taboo_cluster.records.storage import Store
 from taboo_cluster.records.writer import write_table
@@ -76,6 +76,16 @@ def new_id(at: datetime) -> str:
 
 def _empty(store: Store) -> bool:
     return bool(store.fs.isdir(store.root)) and not store.fs.ls(store.root)
+
+
+def check_reuse(dirs: Sequence[str]) -> None:
+    """Raise UserError for a run to take generations from that is not there or has none."""
+    for run_dir in dirs:
+        store = Store.open(run_dir)
+        if not store.exists():
+            raise UserError(f"reuse: no such run directory: {store.url}")
+        if not parts(store):
+            raise UserError(f"reuse: {store.url} holds no records")
 
 
 def launches(run_dir: str) -> list[dict[str, Any]]:

@@ -42,6 +42,8 @@ _SMALL_FILES = (
     "chat_template.json",
 )
 _SAMPLES, _SAMPLE_BYTES = 16, 65536
+_TEMPLATES = ("chat_template.jinja", "chat_template.json", "additional_chat_templates/*")
+_TOKENIZER_CONFIG = "tokenizer_config.json"
 
 
 def resolve(model: ModelConfig) -> ResolvedModel:
@@ -87,6 +89,30 @@ def local_folder(path: str) -> Path:
     if name not in shipped:
         raise unknown("embedded model", name, shipped)
     return root / name
+
+
+def check_template(model: ResolvedModel) -> None:
+    """Raise UserError for an aligned model without a chat template, as far as its files tell before it is loaded.
+
+    They do not where the tokenizer has code of its own, or where the hub's cache lacks them and no hub is in reach.
+    """
+    if not model.aligned or model.trust_remote_code:
+        return
+    folder = Path(model.source)
+    if not model.is_local:
+        folder = snapshot("model", model.source, model.revision, ["config.json", _TOKENIZER_CONFIG, *_TEMPLATES])
+    settings = folder / _TOKENIZER_CONFIG
+    if any(any(folder.glob(pattern)) for pattern in _TEMPLATES) or (folder / "tekken.json").is_file():
+        return
+    if settings.is_file():
+        try:
+            missing = not json.loads(settings.read_text(encoding="utf-8")).get("chat_template")
+        except (ValueError, AttributeError) as error:
+            raise UserError(f"{model.name}: {settings} is not a JSON object of settings: {_line(error)}") from error
+    else:
+        missing = model.is_local
+    if missing:
+        raise UserError(f"{model.name} is aligned but its tokenizer has no chat template: set aligned=false for it")
 
 
 def load_tokenizer(model: ResolvedModel) -> PreTrainedTokenizerBase:
