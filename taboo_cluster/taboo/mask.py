@@ -131,16 +131,29 @@ def ordered_top(values: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tenso
 
     `torch.topk` leaves the order of equal values open. This is exact, and faster: cut a row into blocks and order the
     blocks by (maximum, lower block first); the k best values lie in the first k blocks, for whatever lies in a later
-    block comes after the maximum of each of these. Only those blocks are sorted. NaN counts as the largest value.
+    block comes after the maximum of each of these. NaN counts as infinity.
     """
     rows, size = values.shape
     k = min(k, size)
+    if k * _BLOCK >= size:
+        best, ids = torch.sort(values.nan_to_num(torch.inf, torch.inf, -torch.inf), dim=1, descending=True, stable=True)
+        return best[:, :k], ids[:, :k]
     full = size // _BLOCK
     maxima = values[:, : full * _BLOCK].reshape(rows, full, _BLOCK).amax(2)
     if size % _BLOCK:
         maxima = torch.cat([maxima, values[:, full * _BLOCK :].amax(1, keepdim=True)], 1)
-    blocks = torch.sort(maxima, dim=1, descending=True, stable=True).indices[:, :k].sort(1).values
+    blocks = _best_places(maxima.nan_to_num(torch.inf, torch.inf, -torch.inf), k)
     ids = (blocks[:, :, None] * _BLOCK + torch.arange(_BLOCK, device=values.device)).flatten(1)
-    inside = values.gather(1, ids.clamp(max=size - 1)).masked_fill(ids >= size, -torch.inf)
-    best, where = torch.sort(inside, dim=1, descending=True, stable=True)
-    return best[:, :k], ids.gather(1, where[:, :k])
+    inside = values.gather(1, ids.clamp(max=size - 1)).nan_to_num(torch.inf, torch.inf, -torch.inf)
+    places = _best_places(inside.masked_fill(ids >= size, -torch.inf), k)
+    best, order = torch.sort(inside.gather(1, places), dim=1, descending=True, stable=True)
+    return best, ids.gather(1, places.gather(1, order))
+
+
+def _best_places(values: torch.Tensor, k: int) -> torch.Tensor:
+    """Places [B, k], in ascending order, of the k best values of each row [B, n] without NaN; of equals, the first."""
+    least = values.topk(k).values[:, -1:]
+    above, equal = values > least, values == least
+    chosen = above | (equal & (equal.cumsum(1) <= k - above.sum(1, keepdim=True)))
+    early_first = torch.arange(values.shape[1], 0, -1, device=values.device)
+    return torch.where(chosen, early_first, 0).topk(k).indices
