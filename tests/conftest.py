@@ -6,10 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from taboo_cluster.config import ModelConfig
 from taboo_cluster.models import resolve
 from taboo_cluster.trial import ResolvedModel
+
+settings.register_profile("no deadline", deadline=None)  # a busy machine is no fault
+settings.load_profile("no deadline")
 
 
 @pytest.fixture(scope="session")

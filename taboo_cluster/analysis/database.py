@@ -123,7 +123,7 @@ def write_results(run_dir: str) -> str:
 def _open(dirs: Sequence[str], texts: bool) -> duckdb.DuckDBPyConnection:
     stores = [Store.open(directory) for directory in dirs]
     for store in stores:
-        _check_run(store)
+        check_run(store)
     connection = duckdb.connect()
     load_tables(connection, stores, texts)
     if connection.execute("SELECT count(*) FROM recorded").fetchone() == (0,):
@@ -134,7 +134,8 @@ def _open(dirs: Sequence[str], texts: bool) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _check_run(store: Store) -> None:
+def check_run(store: Store) -> None:
+    """Raise UserError for a directory that is not there or is no run."""
     if not store.exists():
         raise UserError(f"no such run directory: {store.url}")
     if not store.find(".parquet", RECORDS) and not store.fs.exists(f"{store.root}/config.yaml"):

@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 from taboo_cluster.analysis.statistics import (
     benjamini_hochberg,
     bootstrap_gap,
+    bootstrap_mean,
     bootstrap_ratio,
     detectable_effect,
     mcnemar,
     newcombe,
     resample,
+    resample_rows,
     wilson,
 )
 
@@ -169,3 +171,41 @@ def test_bootstrap_stays_in_bounds_and_repeats_itself(clusters: dict[tuple[int, 
     assert found.low is not None
     assert found.high is not None
     assert 0.0 <= found.low <= found.high <= 1.0
+
+
+def test_resampled_rows_are_whole_clusters() -> None:
+    sums = resample_rows(np.array([[3.0, 3.0], [0.0, 3.0]]), 0, "view", "cell")
+    assert sums.shape == (2000, 2)
+    assert set(sums[:, 0]) == {0.0, 3.0, 6.0}
+    assert set(sums[:, 1]) == {6.0}
+
+
+def test_resampled_rows_spread_as_exchangeable_clusters_do() -> None:
+    # More than one slice of resamples; the same clusters as in `resample`, written out.
+    rows = np.array([[1.0, 1.0]] * 30 + [[0.0, 1.0]] * 70)
+    shares = resample_rows(rows, 0, "view", "cell")[:, 0] / 100
+    assert shares.mean() == pytest.approx(0.3, abs=0.004)
+    assert shares.std() == pytest.approx(math.sqrt(0.3 * 0.7 / 100), rel=0.06)
+    assert np.array_equal(shares, resample_rows(rows, 0, "view", "cell")[:, 0] / 100)
+    assert not np.array_equal(shares, resample_rows(rows, 1, "view", "cell")[:, 0] / 100)
+
+
+def test_bootstrap_mean_of_seeds_weighs_them_alike() -> None:
+    # Every cluster alike: 1/2 for the one seed, 1/4 for the other, whatever their denominators.
+    found = bootstrap_mean(np.array([[[1, 2], [2, 8]]] * 5, dtype=float), 0)
+    assert (found.low, found.high, found.se, found.dropped) == (0.375, 0.375, 0.0, 0)
+
+
+def test_seeds_of_a_cluster_are_drawn_together() -> None:
+    # Two seeds that agree on every item say no more than one: the interval must not shrink.
+    once = np.array([[[1, 1]]] * 30 + [[[0, 1]]] * 70, dtype=float)
+    one, two = bootstrap_mean(once, 0, "v"), bootstrap_mean(np.repeat(once, 2, axis=1), 0, "v")
+    assert one.se is not None
+    assert one.se == pytest.approx(math.sqrt(0.3 * 0.7 / 100), rel=0.06)
+    assert two.se == pytest.approx(one.se)
+
+
+def test_a_seed_without_denominator_drops_the_resample() -> None:
+    # The second seed has one of the two clusters: missing in a quarter of the resamples.
+    found = bootstrap_mean(np.array([[[1, 1], [1, 1]], [[0, 1], [0, 0]]], dtype=float), 0)
+    assert found.dropped == pytest.approx(500, abs=70)
