@@ -51,7 +51,8 @@ _CHOOSE = re.compile(
     re.IGNORECASE,
 )
 _CORRECT = re.compile(
-    r"(?<!nor )(?<!not )(?P<option>\b(?i:option|choice|answer|letter)\s+)?[(\[*_\"'“]*(?P<letter>(?<![\w'’])[A-Za-z])[)\]*_\"'”.]*\s+"
+    r"(?<!nor )(?<!not )(?P<option>\b(?i:option|choice|answer|letter)\s+)?"
+    r"[(\[*_\"'“]*(?P<letter>(?<![\w'’])[A-Za-z])[)\]*_\"'”.]*\s+"
     r"(?:is|must be|would be)\s+(?:(?:the|most|clearly|therefore|thus)\s+)*(?:correct|right|best|answer)\b"
 )
 _FILLER = re.compile(

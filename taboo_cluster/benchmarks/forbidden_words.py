@@ -89,6 +89,10 @@ class ForbiddenWords:
             chat_stop=self._stop or (),
         )
 
+    def judged_as(self, item: Item, question: str) -> tuple[str, str]:
+        """For a judge: the prompt, and what makes an answer right."""
+        return question, f"Any text in which none of these words occurs: {', '.join(json.loads(item.gold))}."
+
     def score(self, item: Item, completion: str, finish_reason: str) -> Verdict:
         """Right where none of the forbidden words occurs; the details name those that do."""
         text = without_reasoning(completion)

@@ -66,6 +66,11 @@ class Mmlu:
         others = [example for example in examples if example.question != item.question][:n_shots]
         return [Example(f"{e.question}\n{lettered(checked_choices(e))}", "", e.gold) for e in others]
 
+    def judged_as(self, item: Item, question: str) -> tuple[str, str]:
+        """For a judge: the question with its options, and the right one with its letter."""
+        choices = checked_choices(item)
+        return f"{question}\n{lettered(choices)}", f"{item.gold}. {choices[LETTERS.index(item.gold)]}"
+
     def score(self, item: Item, completion: str, finish_reason: str) -> Verdict:
         """The letter against the gold one."""
         return score_letter(item.gold, item.extras["choices"], completion, finish_reason)

@@ -36,7 +36,8 @@ _ASKS_FOR_ONE = re.compile(
 )
 _OF_OPTIONS = re.compile(
     r"\b(?:all|none|any|both|neither|either|some|two|more than one) of (?:the|these|those|them)\b"
-    r"|\b(?:all|none|both|either|neither)[.,]?$|\b(?:above|below)\b|\bnone apply\b"
+    r"|^\W*(?:all|none|both|either|neither)\W*$|\ball (?:are|three|four|answers|choices|options)\b"
+    r"|\b(?:above|below)\b"
     r"|\b(?-i:[A-D])\)?\s*(?:,|and|or|&|nor)\s*\(?(?-i:[A-D])\b",
     re.IGNORECASE,
 )
@@ -93,6 +94,10 @@ class MmluOpen:
         check_condition(self.name, self.styles, style, n_shots, len(_SHOTS))
         checked_choices(item)
         return few_shot(question, _SHOTS[:n_shots], style, instruction(style, "the answer in a few words"), self._stop)
+
+    def judged_as(self, item: Item, question: str) -> tuple[str, str]:
+        """For a judge: the question, and the right option's text."""
+        return question, gold_text(item)
 
     def score(self, item: Item, completion: str, finish_reason: str) -> Verdict:
         """The answer against the right option's text; numbers by value."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from taboo_cluster.errors import TrialError, UserError
 from taboo_cluster.trial import Item
 
 DATA = Path(__file__).parents[2] / "../shared/data/mmlu"
-real = pytest.mark.skipif(not DATA.is_dir(), reason="no MMLU files at ../shared/data/mmlu")
 
 ROWS: list[dict[str, Any]] = [
     {"question": "Which is a city?", "subject": "geography", "choices": ["Rome", "Po", "Etna", "Elba"], "answer": 0},
@@ -49,7 +48,7 @@ def made(path: str, **options: Any) -> mmlu.Mmlu:
     return mmlu.Mmlu(Options(path=path, **options))
 
 
-def asked(items: Any, question: str) -> Item:
+def asked(items: Sequence[Item], question: str) -> Item:
     return next(item for item in items if item.question == question)
 
 
@@ -126,7 +125,7 @@ def test_a27_a_question_with_two_answers_is_such_an_item(tmp_path: Path) -> None
 
 
 def test_a27_a_source_without_any_options_is_a_mistake(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no question can be asked; .*a.jsonl line 1: the question has no options"):
+    with pytest.raises(UserError, match=r"no question can be asked; .*a.jsonl line 1: the question has no options"):
         made(write(tmp_path / "a.jsonl", [{**ROWS[0], "choices": []}])).items()
 
 
@@ -136,12 +135,12 @@ def test_a27_a_source_without_any_options_is_a_mistake(tmp_path: Path) -> None:
         (
             "test/x_test.csv",
             "Which is a city?,Rome,Po,Etna,Elba,A\n",
-            "the first line has to name the columns question",
+            "the first line has to name the columns",
         ),
         (
             "test/x_test.csv",
             "question,choice0,choice1,choice2,choice3,answer\nx,1,2\n",
-            "line 2: it does not have the 6",
+            "line 2: it does not have",
         ),
         ("test/x.csv", "", r"there are no rows of files \*_test.csv"),
         ("test.jsonl", '{"question": "x"}', "line 1: no column 'subject'"),
@@ -199,7 +198,7 @@ def test_the_direct_prompt_takes_its_examples_from_the_subjects_dev_rows(tmp_pat
 def test_a_subject_without_enough_dev_rows_is_named(tmp_path: Path) -> None:
     benchmark = made(folder(tmp_path, test=ROWS, dev=DEV))
     item = asked(benchmark.items(), "What is 2 + 2?")
-    with pytest.raises(UserError, match="algebra has 0 worked examples in split dev .* prompt_style=cot"):
+    with pytest.raises(UserError, match=r"algebra has 0 worked examples in split dev .* prompt_style=cot"):
         benchmark.prompt(item, item.question, "direct", 2)
     assert benchmark.prompt(item, item.question, "direct", 0).shots == ()
     alone = made(write(tmp_path / "a.jsonl", ROWS))
@@ -247,10 +246,15 @@ def test_canaries_hold(tmp_path: Path) -> None:
     assert (benchmark.name, benchmark.chance) == ("mmlu", 0.25)
 
 
-@real
-def test_real_files() -> None:
-    benchmark = made(str(DATA))
-    items = benchmark.items()
+@pytest.fixture(scope="module")
+def real() -> mmlu.Mmlu:
+    if not DATA.is_dir():
+        pytest.skip("no MMLU files at ../shared/data/mmlu")
+    return made(str(DATA))
+
+
+def test_real_files(real: mmlu.Mmlu) -> None:
+    items = real.items()
     distinct = set()
     for file in sorted((DATA / "test").glob("*_test.csv")):
         with file.open(encoding="utf-8", newline="") as lines:
@@ -259,12 +263,11 @@ def test_real_files() -> None:
     assert not any("problem" in item.extras for item in items)
     assert not {item.question for item in items} & {shot.question for shot in SHOTS}
     for item in items[::20]:
-        prompt = benchmark.prompt(item, item.question, "direct", 5)
+        prompt = real.prompt(item, item.question, "direct", 5)
         assert len(prompt.shots) >= 4
         assert f"Question: {item.question}\nA. " not in prompt.plain.rpartition("\n\nQuestion: ")[0]
 
 
-@real
 @pytest.mark.parametrize(
     "completion",
     [
@@ -276,9 +279,8 @@ def test_real_files() -> None:
         "$\\boxed{{{letter}}}$",
     ],
 )
-def test_real_gold_answers_are_correct_and_others_wrong(completion: str) -> None:
-    benchmark = made(str(DATA))
-    for item in benchmark.items()[::20]:
+def test_real_gold_answers_are_correct_and_others_wrong(real: mmlu.Mmlu, completion: str) -> None:
+    for item in real.items()[::20]:
         for letter, text in zip("ABCD", item.extras["choices"], strict=True):
-            verdict = benchmark.score(item, completion.format(letter=letter, text=text), "stop")
+            verdict = real.score(item, completion.format(letter=letter, text=text), "stop")
             assert (verdict.answer, verdict.correct) == (letter, letter == item.gold), (item, completion)

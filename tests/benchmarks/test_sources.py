@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from taboo_cluster.benchmarks.sources import local_rows
+from taboo_cluster.benchmarks.sources import csv_rows, local_rows
 from taboo_cluster.errors import UserError
 
 
@@ -67,3 +67,28 @@ def test_columns(tmp_path: Path, line: str, message: str) -> None:
     with pytest.raises(UserError) as caught:
         row.text("a")
     assert message in str(caught.value)
+
+
+def test_csv_rows_keep_line_breaks_and_commas_inside_quotes(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_bytes('\ufeffa,b\r\n"one, two","x\r\ny"\r\n\r\n1,"say ""no""\u2028"\r\n'.encode())
+    rows = csv_rows(file, ["b"])
+    assert [dict(row.values) for row in rows] == [{"a": "one, two", "b": "x\ny"}, {"a": "1", "b": 'say "no"\u2028'}]
+    assert rows[1].where == f"{file} line 5"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "the first line has to name the columns a, b; it lacks 'a'"),
+        ("1,2\n3,4\n", "it lacks 'a'"),
+        ("a,c\n1,2\n", "it lacks 'b'"),
+        ("a,b\n1,2\n1\n", "line 3: it does not have the 2 values"),
+        ("a,b\n1,2,3\n", "line 2: it does not have the 2 values"),
+        ('a,b\n"1,2\n', "line 2 is not CSV: unexpected end of data"),
+    ],
+)
+def test_broken_csv_files(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "a.csv").write_text(content)
+    with pytest.raises(UserError, match=message):
+        csv_rows(tmp_path / "a.csv", ["a", "b"])
