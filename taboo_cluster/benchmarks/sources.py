@@ -72,7 +72,7 @@ def csv_rows(file: Path, columns: Sequence[str]) -> list[Row]:
                 raise UserError(f"{row.where}: it does not have the {len(found)} values that the first line names")
             rows.append(row)
     except csv.Error as error:
-        raise UserError(f"{file} line {reader.line_num} is not CSV: {error}") from error
+        raise UserError(f"{file} is not CSV after line {reader.line_num}: {error}") from error
     return rows
 
 

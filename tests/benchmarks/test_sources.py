@@ -85,7 +85,7 @@ def test_csv_rows_keep_line_breaks_and_commas_inside_quotes(tmp_path: Path) -> N
         ("a,c\n1,2\n", "it lacks 'b'"),
         ("a,b\n1,2\n1\n", "line 3: it does not have the 2 values"),
         ("a,b\n1,2,3\n", "line 2: it does not have the 2 values"),
-        ('a,b\n"1,2\n', "line 2 is not CSV: unexpected end of data"),
+        ('a,b\n"1,2\n', "is not CSV after line 1: unexpected end of data"),
     ],
 )
 def test_broken_csv_files(tmp_path: Path, content: str, message: str) -> None:
