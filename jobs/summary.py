@@ -59,6 +59,8 @@ def _print_tables(config: RunConfig, run_dir: str) -> None:
     with open_runs([run_dir]) as connection:
         for query in config.table:
             table = select(connection, query)
+            if len(table) == 0:  # of benchmarks or stages that this run does not have
+                continue
             print()
             print_table(table.column_names, [list(row.values()) for row in table.to_pylist()])
         print()

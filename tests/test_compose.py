@@ -20,6 +20,8 @@ from taboo_cluster.tree import CONF, group_files
 from taboo_cluster.typed import build
 
 BASE = ("+sweep=alignment", "engine=scripted")
+EVERY = ["gsm8k", "mmlu", "triviaqa", "humaneval"]
+OF_SWEEPS = {"alignment": EVERY, "scale": EVERY, "forbidden_words": ["forbidden_words"]}
 
 
 def fails(*overrides: str, config_dir: str | None = None) -> str:
@@ -36,7 +38,7 @@ def test_every_shipped_sweep_and_model_set_composes(sweep: str, models: str) -> 
     assert config.sweep == sweep
     assert config.taboo.ranks[0] == 0
     assert config.table
-    assert config.benchmarks == (["arithmetic"] if models == "embedded" else ["gsm8k"])
+    assert config.benchmarks == (["arithmetic"] if models == "embedded" else OF_SWEEPS.get(sweep, ["gsm8k"]))
     assert from_dict(to_dict(config)) == config
     if models != "embedded":
         for model in config.models:
@@ -269,7 +271,7 @@ def test_bad_values_end_in_one_helpful_line(override: str, said: str) -> None:
 
 
 def test_a_sweep_is_needed_and_known() -> None:
-    assert fails("limit=3") == "no sweep given: add +sweep=NAME. Known: alignment, dose, scale"
+    assert fails("limit=3") == "no sweep given: add +sweep=NAME. Known: ablation, alignment, dose, forbidden_words, quantization, sampling, scale"
     assert "unknown sweep 'alignmnt' - did you mean 'alignment'?" in fails("+sweep=alignmnt")
 
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
+from taboo_cluster.analysis.database import open_runs, select
 from taboo_cluster.analysis.dose import dose_curve
 from taboo_cluster.analysis.statistics import (
     bootstrap_gap,
@@ -20,7 +22,7 @@ from taboo_cluster.analysis.statistics import (
     wilson,
 )
 from taboo_cluster.config import ModelConfig
-from taboo_cluster.tree import compose_tree
+from taboo_cluster.tree import compose_tree, group_files
 from taboo_cluster.trial import Taboo
 
 Record = Callable[..., dict[str, Any]]
@@ -348,6 +350,32 @@ def test_boundary_takes_the_interval_over_clusters_where_there_are_some(run: Any
     cell = cell_of(run, "true")
     expected = bootstrap_ratio({(10, 10): 2, (0, 10): 2}, 0, "accuracy", cell)
     assert (row["ci_low"], row["ci_high"], row["at_chance"]) == (expected.low, expected.high, True)
+
+
+# --- the sweeps' tables
+
+
+def test_every_shipped_sweep_shows_its_tables(run: Any, record: Record) -> None:
+    models = ("org/model-base", "org/model-instruct")
+    rows = [record(str(i), i % 4 > rank, rank, model=m) for i in range(8) for rank in (0, 1, 2) for m in models]
+    rows += [r | {"quantization": "nf4", "trial_id": f"nf4 {r['trial_id']}"} for r in rows]
+    rows += [r | {"benchmark": "mmlu", "chance": 0.25, "trial_id": f"mmlu {r['trial_id']}"} for r in rows]
+    rows += [record(str(i), True, 0, 1) for i in range(8)]
+    rows += [record(str(i), i > 3, rank, **SAMPLED, sample_seed=0) for i in range(8) for rank in (0, 1)]
+    run.write(*rows)
+    sweeps = group_files("sweep")
+    assert set(sweeps) >= {
+        "ablation", "alignment", "dose", "forbidden_words", "quantization", "sampling", "scale",
+    }  # fmt: skip
+    connection = open_runs([run.directory])
+    for name, file in sweeps.items():
+        for query in yaml.safe_load(file.read_text(encoding="utf-8"))["table"]:
+            table = select(connection, query)
+            assert len(table) > 0, (name, query)
+            assert "n" in table.column_names, (name, query)
+            of_letters = "mmlu" in table.column("benchmark").to_pylist()
+            if "FROM retention WHERE" in query or "FROM alignment_gap" in query:
+                assert not of_letters, (name, query)
 
 
 # --- words, entropies, and the paper's figures ---
