@@ -84,7 +84,7 @@ class Monitor:
             self._left.set(one.total - one.done, {"model": one.name})
         row = {
             "launch_id": self._launch.launch_id,
-            "at": now(),
+            "seen_at": now(),
             "state": state,
             "done": sum(one.done for one in states),
             "failed": sum(one.failed for one in states),

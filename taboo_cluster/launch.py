@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import os
 import platform
 import socket
 import subprocess
@@ -22,7 +23,7 @@ from taboo_cluster.checkout import ROOT
 from taboo_cluster.compose import drift, to_dict
 from taboo_cluster.config import RunConfig
 from taboo_cluster.errors import UserError
-from taboo_cluster.records.reader import BEST_FIRST, RECORDS, parts, read_parts
+from taboo_cluster.records.reader import BEST_FIRST, RECORDS, parts, read_parts, side_table
 from taboo_cluster.records.schema import RECORD, TABLES, arrow_schema
 from taboo_cluster.records.storage import Store
 from taboo_cluster.records.writer import write_table
@@ -90,18 +91,8 @@ def check_reuse(dirs: Sequence[str]) -> None:
 
 def launches(run_dir: str) -> list[dict[str, Any]]:
     """Rows of the table `launches`, oldest first."""
-    columns = TABLES["launches"]
     query = "SELECT * EXCLUDE (filename) FROM parts ORDER BY started_at, launch_id"
-    with duckdb.connect() as connection:
-        table = read_parts(
-            connection,
-            [Store.open(run_dir)],
-            "tables/launches",
-            columns,
-            lambda: connection.sql(query).to_arrow_table(),
-        )
-    rows: list[dict[str, Any]] = table.to_pylist()
-    return rows
+    return side_table(run_dir, "launches", query)
 
 
 def recorded_revisions(config: RunConfig, earlier: Sequence[Mapping[str, Any]]) -> RunConfig:
@@ -190,6 +181,7 @@ def begin(launch: Launch, config: RunConfig, versions: Mapping[str, Any]) -> Non
         "git_dirty": dirty,
         "versions": json.dumps(dict(versions)),
         "host": socket.gethostname(),
+        "pid": os.getpid(),
     }
     write_row(launch.run_dir, "launches", launch.launch_id, row)
 

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from taboo_cluster.display import print_table
-
-LOST_AFTER = timedelta(seconds=60)
-"""Without a heartbeat for this long a run is lost."""
-
+from taboo_cluster.heartbeat import last_heartbeat, state
 
 BY_MODEL = """
     SELECT model, benchmark, count(*), count(error_type), CAST(sum(completion_tokens) AS BIGINT),
@@ -45,39 +42,11 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def last_heartbeat(run_dir: str) -> Mapping[str, Any] | None:
-    """The latest row of the table `heartbeat`; None where there is none."""
-    import duckdb
-
-    from taboo_cluster.records.reader import read_parts
-    from taboo_cluster.records.schema import TABLES
-    from taboo_cluster.records.storage import Store
-
-    query = 'SELECT * EXCLUDE (filename) FROM parts ORDER BY "at" DESC LIMIT 1'
-    with duckdb.connect() as connection:
-        table = read_parts(
-            connection,
-            [Store.open(run_dir)],
-            "tables/heartbeat",
-            TABLES["heartbeat"],
-            lambda: connection.sql(query).to_arrow_table(),
-        )
-    rows = table.to_pylist()
-    return rows[0] if rows else None
-
-
-def state(beat: Mapping[str, Any] | None, now: datetime) -> str:
-    """What the run is at `now`: its last word, or `lost` where that was `running` too long ago."""
-    if beat is None:
-        return "no heartbeat"
-    return "lost" if beat["state"] == "running" and now - beat["at"] > LOST_AFTER else str(beat["state"])
-
-
 def summary(beat: Mapping[str, Any] | None, now: datetime) -> str:
     """One line on the whole run."""
     if beat is None:
         return state(beat, now)
-    ago = max(0, int((now - beat["at"]).total_seconds()))
+    ago = max(0, int((now - beat["seen_at"]).total_seconds()))
     counts = " / ".join("n/a" if beat[key] is None else f"{beat[key]:,}" for key in ("done", "total"))
     failed = "n/a" if beat["failed"] is None else f"{beat['failed']:,}"
     word = state(beat, now)

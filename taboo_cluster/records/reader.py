@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from taboo_cluster.errors import UserError
-from taboo_cluster.records.schema import RECORD, Column, arrow_schema
+from taboo_cluster.records.schema import RECORD, TABLES, Column, arrow_schema
 from taboo_cluster.records.storage import TEMPORARY, Store
 
 T = TypeVar("T")
@@ -71,7 +71,8 @@ def read_parts(
 ) -> T:
     """Make the temporary view `parts` over all parts of some runs and return what `read` makes of it.
 
-    The view has exactly `columns` (null where an older part lacks one) and `filename`. A part that a running
+    The view has exactly `columns` (null where an older part lacks one, under its present name where an older part has
+    it under a former one) and `filename`. A part that a running
     writer merges away meanwhile makes it start over; a damaged part is left out, with a warning in the log.
 
     Raises:
@@ -134,9 +135,11 @@ def _make_view(
     connection: duckdb.DuckDBPyConnection, listed: Sequence[tuple[Store, str]], columns: tuple[Column, ...]
 ) -> None:
     empty = arrow_schema(columns).empty_table()
+    for column in columns:
+        if column.formerly:
+            empty = empty.append_column(column.formerly, pa.array([], column.type))
     connection.register("no_parts", empty.append_column("filename", pa.array([], pa.string())))
-    names = ", ".join(f'"{name}"' for name in empty.column_names)
-    source = f"SELECT {names}, filename FROM no_parts"
+    source = "FROM no_parts"
     if listed:
         for store in {store.fs.protocol[0]: store for store, _ in listed if not store.local}.values():
             if not connection.filesystem_is_registered(store.fs.protocol[0]):
@@ -145,8 +148,12 @@ def _make_view(
         scan = (
             f"SELECT * FROM read_parquet([{files}], union_by_name = true, filename = true, hive_partitioning = false)"
         )
-        source = f"SELECT {names}, filename FROM ({source} UNION ALL BY NAME {scan})"
-    connection.execute(f"CREATE OR REPLACE TEMP VIEW parts AS {source}")
+        source = f"{source} UNION ALL BY NAME {scan}"
+    names = ", ".join(
+        f'coalesce("{column.name}", "{column.formerly}") AS "{column.name}"' if column.formerly else f'"{column.name}"'
+        for column in columns
+    )
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW parts AS SELECT {names}, filename FROM ({source})")
 
 
 def _literal(path: str) -> str:
@@ -172,6 +179,27 @@ def quarantine_unreadable(run_dir: str) -> list[str]:
                 store.move(name, target)
                 warnings.append(f"unreadable part set aside as {store.path(target)}: {problem}")
     return warnings
+
+
+def side_table(run_dir: str, name: str, query: str, **values: Any) -> list[dict[str, Any]]:
+    """Rows of a query over the parts of one side table.
+
+    Args:
+        run_dir: local path or fsspec URL of the run.
+        name: of the table.
+        query: over the view `parts`; what it names as $name is taken from `values`.
+        values: of the query.
+    """
+    with duckdb.connect() as connection:
+        table = read_parts(
+            connection,
+            [Store.open(run_dir)],
+            f"{TABLES_FOLDER}/{name}",
+            TABLES[name],
+            lambda: connection.sql(query, params=values).to_arrow_table(),
+        )
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
 
 
 def recorded(run_dir: str, model: str | None = None) -> dict[str, Recorded]:

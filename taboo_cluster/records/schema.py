@@ -20,6 +20,8 @@ class Column:
     name: str
     type: pa.DataType
     doc: str
+    formerly: str | None = None
+    """Its name in parts of older schema versions, where it had another one."""
 
 
 STEP = pa.struct(
@@ -124,6 +126,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("git_dirty", pa.bool_(), "uncommitted changes were present"),
         Column("versions", pa.string(), "JSON: python, ray, torch, transformers, vllm with its model runner ..."),
         Column("host", pa.string(), "host of the driver"),
+        Column("pid", pa.int64(), "process id of the driver"),
     ),
     "workers": (
         Column("worker_id", pa.string(), "one life of one actor"),
@@ -135,13 +138,14 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("gpu_uuids", pa.list_(pa.string()), "their UUIDs"),
         Column("versions", pa.string(), "JSON, as seen in the actor"),
         Column("engine", pa.string(), "engine with version and settings, JSON"),
-        Column("load_s", pa.float64(), "seconds to load the model and pass the canaries"),
+        Column("load_s", pa.float64(), "seconds to load the model and pass the canaries; null where it did not"),
         Column("started_at", TIME, "start of this life"),
         Column("ended_at", TIME, "end; null while alive or when killed"),
+        Column("end_reason", pa.string(), "the engine died or hung: how; null where neither is known"),
     ),
     "heartbeat": (
         Column("launch_id", pa.string(), "the launch"),
-        Column("at", TIME, "time of the last sign of life"),
+        Column("seen_at", TIME, "time of the last sign of life", formerly="at"),
         Column("state", pa.string(), "running, done, failed or interrupted"),
         Column("done", pa.int64(), "trials recorded, those of earlier launches included"),
         Column("failed", pa.int64(), "of them in error"),

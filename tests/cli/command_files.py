@@ -46,6 +46,7 @@ def record(**values: Any) -> dict[str, Any]:
 
 def beat(run_dir: Path, state: str, ago: timedelta, **counts: int | None) -> None:
     """Write a sign of life."""
-    row = {"launch_id": "l", "at": datetime.now(UTC) - ago, "state": state, "done": 3, "failed": 1, "total": 8} | counts
+    row = {"launch_id": "l", "seen_at": datetime.now(UTC) - ago, "state": state}
+    row |= {"done": 3, "failed": 1, "total": 8} | counts
     table = pa.Table.from_pylist([row], schema=arrow_schema(TABLES["heartbeat"]))
     write_table(Store.open(str(run_dir)), f"tables/heartbeat/part-{state}.parquet", table)

@@ -29,10 +29,11 @@ from taboo_cluster.records.reader import (
     quarantine_unreadable,
     read_parts,
     recorded,
+    side_table,
 )
-from taboo_cluster.records.schema import RECORD, Column
+from taboo_cluster.records.schema import RECORD, TABLES, Column, arrow_schema
 from taboo_cluster.records.storage import Store
-from taboo_cluster.records.writer import PartWriter, model_slug
+from taboo_cluster.records.writer import PartWriter, model_slug, write_table
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 QWEN = "Qwen/Qwen2.5-72B"
@@ -240,6 +241,26 @@ def test_g3_older_parts_stay_readable(tmp_path: Path) -> None:
     found = find_generations([str(tmp_path)], ["g-new", "g-old"])
     assert (found["g-new"]["entropy_mean"], found["g-old"]["entropy_mean"]) == (1.5, None)
     assert set(found["g-old"]) == {column.name for column in RECORD}
+
+
+def test_g3_a_column_that_was_renamed_is_found_under_its_present_name(tmp_path: Path) -> None:
+    seen = datetime(2026, 1, 2, tzinfo=UTC)
+    old = tmp_path / "tables" / "heartbeat" / "part-old.parquet"
+    old.parent.mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist([{"launch_id": "old", "at": seen, "state": "running"}]), old)
+    query = "SELECT * EXCLUDE (filename) FROM parts ORDER BY seen_at DESC"
+    assert side_table(str(tmp_path), "heartbeat", query) == [
+        {"launch_id": "old", "seen_at": seen, "state": "running", "done": None, "failed": None, "total": None}
+    ]
+    new = {"launch_id": "new", "seen_at": seen + timedelta(days=1)}
+    table = pa.Table.from_pylist([new], schema=arrow_schema(TABLES["heartbeat"]))
+    write_table(Store.open(str(tmp_path)), "tables/heartbeat/part-new.parquet", table)
+    found = side_table(str(tmp_path), "heartbeat", query)
+    assert [(row["launch_id"], row["seen_at"]) for row in found] == [("new", new["seen_at"]), ("old", seen)]
+
+
+def test_rows_of_a_side_table_that_is_not_there(tmp_path: Path) -> None:
+    assert side_table(str(tmp_path), "workers", "FROM parts WHERE launch_id = $launch", launch="l") == []
 
 
 def test_columns_of_a_newer_version_are_ignored(tmp_path: Path) -> None:
