@@ -14,7 +14,7 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from actors import devices
-from jobs.pool import Need
+from jobs.worker import Need
 from taboo_cluster.checkout import ROOT
 from taboo_cluster.config import ClusterConfig, RunConfig
 from taboo_cluster.engines.base import Hardware

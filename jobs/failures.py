@@ -5,9 +5,11 @@ from __future__ import annotations
 import traceback
 from dataclasses import dataclass
 
-from ray.exceptions import OutOfMemoryError, RayTaskError
+from ray.exceptions import OutOfMemoryError, RayActorError, RayTaskError
 
+from actors.task import Task
 from taboo_cluster.errors import UserError
+from taboo_cluster.records.reader import side_table
 
 
 @dataclass(frozen=True)
@@ -21,12 +23,13 @@ class Failure:
     """For the log; None for a user's mistake."""
 
 
-def failure(error: Exception, loaded: bool) -> Failure:
+def failure(error: Exception, loaded: bool, said: str | None = None) -> Failure:
     """What an exception that came back from an actor means.
 
     Args:
         error: as `ray.get` raised it.
         loaded: the model had been loaded before.
+        said: why the actor ended itself, where it did (`last_words`): Ray knows only that it is gone.
     """
     cause = error.cause if isinstance(error, RayTaskError) and error.cause is not None else error
     kind = "engine_died" if loaded else "model_load_failed"
@@ -34,7 +37,18 @@ def failure(error: Exception, loaded: bool) -> Failure:
         return Failure(str(cause), kind)
     if isinstance(cause, OutOfMemoryError):
         kind = "out_of_memory"
-    return Failure(one_line(cause), kind, "".join(traceback.format_exception(error)))
+    trace = "".join(traceback.format_exception(error))
+    return Failure(said if said and isinstance(cause, RayActorError) else one_line(cause), kind, trace)
+
+
+def last_words(task: Task) -> str | None:
+    """Why the latest life of a task's actor ended early, as it wrote down itself; None where it was killed."""
+    query = """
+        SELECT end_reason FROM parts WHERE launch_id = $launch AND starts_with(worker_id, $workers)
+        ORDER BY started_at DESC LIMIT 1
+    """
+    rows = side_table(task.run_dir, "workers", query, launch=task.launch_id, workers=task.workers)
+    return rows[0]["end_reason"] if rows else None
 
 
 def one_line(error: BaseException) -> str:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import ray
 from ray.exceptions import RayError
 
-from actors.model import ModelActor, Report, Task
-from jobs.failures import Failure, failure, one_line
+from actors.task import Task
+from jobs.failures import Failure, failure, last_words, one_line
 from jobs.work import BLOCK, ModelWork
-from taboo_cluster.engines.base import Hardware
+from jobs.worker import GRACE_S, Need, Worker
 from taboo_cluster.errors import UserError
 from taboo_cluster.runner import BlockResult, Counts
 
@@ -22,45 +21,8 @@ log = logging.getLogger(__name__)
 
 POLL_S = 1.0
 """Seconds between looks at blocks in hand."""
-GRACE_S = 60.0
-"""Seconds that blocks in hand get to end when a sweep is interrupted, and an actor to free its model."""
 REPLICA_BLOCKS = 4
 """A further engine for a model needs this many blocks of work for each engine it then has."""
-
-
-@dataclass(frozen=True)
-class Need:
-    """What one engine of a model takes of the cluster."""
-
-    cpus: float
-    gpus: float
-    hardware: Hardware
-
-
-@dataclass(eq=False)
-class Worker:
-    """One actor and what it is doing."""
-
-    work: ModelWork
-    need: Need
-    actor: Any
-    report: Report | None = None
-    """None until it is loaded."""
-    blocks: int = 0
-    """Handed over and not back yet."""
-    in_hand: Counts = field(default_factory=Counts)
-    """Recorded already of those blocks, when it was last asked."""
-    asked: bool = False
-    stopping: bool = False
-    """Told to end its blocks early; it is let go of once they are back."""
-    finishing: bool = False
-    """Told to free its model."""
-    deadline: float = float("inf")
-
-    @property
-    def depth(self) -> int:
-        """Blocks it is given: those it works on and one that waits."""
-        return 0 if self.report is None or self.stopping or self.finishing else 3 if self.report.concurrent else 2
 
 
 class Pool:
@@ -164,19 +126,9 @@ class Pool:
     def _start(self, work: ModelWork) -> None:
         need, replica = self._needs[id(work)], self._started.get(id(work), 0)
         self._started[id(work)] = replica + 1
-        task = self._make_task(work, need, replica)
-        actor_class: Any = ModelActor  # Ray's decorator changes the class, its annotations do not say how
-        actor = actor_class.options(
-            name=f"{task.launch_id}/{task.label}",
-            num_cpus=need.cpus,
-            num_gpus=need.gpus,
-            max_restarts=self._max_restarts,
-            max_task_retries=self._max_restarts,
-            max_concurrency=2,
-        ).remote(task)
-        worker = Worker(work, need, actor)
+        worker = Worker.create(work, need, self._make_task(work, need, replica), self._max_restarts)
         self._workers.append(worker)
-        self._calls[actor.start.remote()] = (worker, "start")
+        self._calls[worker.start()] = (worker, "start")
 
     def _close_finished(self) -> None:
         """Let go of the engines of models that are done; where a round is over another one may follow."""
@@ -200,24 +152,21 @@ class Pool:
         if worker.report is None:
             self._kill(worker)
         elif worker.blocks:
-            worker.stopping = True
-            worker.actor.stop.remote()
+            worker.stop()
         else:
-            worker.finishing, worker.deadline = True, time.monotonic() + GRACE_S
-            self._calls[worker.actor.finish.remote()] = (worker, "finish")
+            self._calls[worker.finish()] = (worker, "finish")
 
     def _kill(self, worker: Worker) -> None:
         self._workers.remove(worker)
         self._calls = {ref: call for ref, call in self._calls.items() if call[0] is not worker}
-        ray.kill(worker.actor)
+        worker.kill()
 
     # --- giving and taking blocks ---
 
     def _feed(self) -> None:
         """One block at a time to each worker that has fewest, so that replicas share."""
         for worker, refs in self._next_blocks():
-            worker.blocks += 1
-            self._calls[worker.actor.run.remote(refs)] = (worker, "run")
+            self._calls[worker.run(refs)] = (worker, "run")
 
     def _next_blocks(self) -> Iterator[tuple[Worker, Any]]:
         for worker in sorted(self._workers, key=lambda worker: worker.blocks):
@@ -241,8 +190,7 @@ class Pool:
         """Ask the actors that have blocks how far these are."""
         for worker in self._workers:
             if worker.blocks and not worker.asked:
-                worker.asked = True
-                self._calls[worker.actor.progress.remote()] = (worker, "progress")
+                self._calls[worker.ask()] = (worker, "progress")
 
     def _back(self, worker: Worker, kind: str, value: Any) -> None:
         if kind == "start":
@@ -294,7 +242,7 @@ class Pool:
             log.warning("one of several engines of %s is gone: %s", work.model.name, one_line(error))
             self._no_replicas.add(id(work))
             return
-        self._give_up(work, failure(error, loaded=worker.report is not None))
+        self._give_up(work, failure(error, worker.report is not None, last_words(worker.task)))
 
     def _give_up(self, work: ModelWork, why: Failure) -> None:
         work.problem = why.message

@@ -6,10 +6,13 @@ import shlex
 import sys
 from collections.abc import Sequence
 
+from jobs.child import ChildFailed, in_child
 from jobs.work import ModelWork
-from taboo_cluster.analysis.database import RESULTS, open_runs, select, write_results
+from taboo_cluster.analysis.closing import close
+from taboo_cluster.analysis.database import RESULTS
 from taboo_cluster.config import RunConfig
 from taboo_cluster.display import print_table
+from taboo_cluster.errors import UserError
 from taboo_cluster.launch import Launch
 from taboo_cluster.records.reader import parts
 from taboo_cluster.records.storage import Store
@@ -29,13 +32,14 @@ ERRORS = """
 
 
 def conclude(config: RunConfig, launch: Launch, works: Sequence[ModelWork]) -> None:
-    """Bring results.duckdb up to date and print what came out of a sweep that ended, in whatever way."""
+    """Bring results.duckdb up to date and print what came out of a sweep that ended, in whatever way.
+
+    Whatever goes wrong with the results is a warning: the records are on disk, and what became of the run is said.
+    """
     run_dir, store = launch.run_dir, Store.open(launch.run_dir)
     missing = sum(work.tally.missing for work in works)
     if parts(store):
-        if missing or not _up_to_date(store):
-            write_results(run_dir)
-        _print_tables(config, run_dir)
+        _show_results(config, run_dir, write=bool(missing) or not _up_to_date(store))
     for work in works:
         if work.problem:
             print(f"FAILED {work.model.name}: {work.problem} ({work.tally.missing:,} of {work.total:,} trials missing)")
@@ -55,22 +59,33 @@ def _up_to_date(store: Store) -> bool:
     return all(store.fs.modified(f"{store.root}/{name}") <= written for name in parts(store))
 
 
-def _print_tables(config: RunConfig, run_dir: str) -> None:
-    with open_runs([run_dir]) as connection:
-        for query in config.table:
-            table = select(connection, query)
-            if len(table) == 0:  # of benchmarks or stages that this run does not have
-                continue
-            print()
-            print_table(table.column_names, [list(row.values()) for row in table.to_pylist()])
+def _show_results(config: RunConfig, run_dir: str, write: bool) -> None:
+    """In a process of its own: over a large run DuckDB takes memory that it does not give back."""
+    try:
+        closing = in_child(close, run_dir, [*config.table, SHORT, ERRORS], write)
+    except (UserError, ChildFailed) as error:
+        _warn(f"the results cannot be shown: {error}")
+        return
+    if closing.problem:
+        _warn(closing.problem)
+    *tables, short, errors = closing.tables
+    for table in tables:
+        if len(table) == 0:  # of benchmarks or stages that this run does not have
+            continue
         print()
-        for row in select(connection, SHORT).to_pylist():
-            print(
-                f"warning: {row['model']} on {row['benchmark']}: a baseline takes {row['longest']} of max_tokens="
-                f"{row['max_tokens']}; it should be twice the longest, or detours are cut and count as wrong"
-            )
-        for row in select(connection, ERRORS).to_pylist():
-            print(f"warning: {row['model']}: {row['n']} x {row['error_type']}, e.g. {row['example']}")
+        print_table(table.column_names, [list(row.values()) for row in table.to_pylist()])
+    print()
+    for row in short.to_pylist():
+        print(
+            f"warning: {row['model']} on {row['benchmark']}: a baseline takes {row['longest']} of max_tokens="
+            f"{row['max_tokens']}; it should be twice the longest, or detours are cut and count as wrong"
+        )
+    for row in errors.to_pylist():
+        print(f"warning: {row['model']}: {row['n']} x {row['error_type']}, e.g. {row['example']}")
+
+
+def _warn(text: str) -> None:
+    print(f"warning: {text}", file=sys.stderr)
 
 
 def resume_command(arguments: Sequence[str], run_dir: str) -> str:

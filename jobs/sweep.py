@@ -9,18 +9,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import FrameType
+from typing import Any
 
-from actors.model import Task, digest
+from actors.loaded import digest
+from actors.task import Task
 from jobs.cluster import Machines, cluster, full_disks, needs
 from jobs.monitor import Monitor
-from jobs.pool import Need, Pool
+from jobs.pool import Pool
 from jobs.progress import SweepProgress
 from jobs.summary import conclude
 from jobs.work import ModelWork
-from taboo_cluster import compose, launch
+from jobs.worker import Need
+from taboo_cluster import canary, compose, launch
 from taboo_cluster.benchmarks.base import Benchmark
-from taboo_cluster.cli.status import last_heartbeat
+from taboo_cluster.claim import claim
 from taboo_cluster.config import ModelConfig, RunConfig
+from taboo_cluster.heartbeat import last_heartbeat
 from taboo_cluster.launch import Launch, write_row
 from taboo_cluster.models import check_template, resolve
 from taboo_cluster.records.reader import quarantine_unreadable
@@ -66,24 +70,32 @@ def run_sweep(config: RunConfig) -> int:
         130 when interrupted: what was finished is on disk, and the command that goes on is printed.
 
     Raises:
-        UserError: a mistake in what was asked, before anything is spent.
+        UserError: a mistake in what was asked, or another command at work on the run; before anything is spent.
     """
-    sweep = prepare(config)
-    stop = threading.Event()
-    with interruptible(stop):
-        if sweep.missing:
-            # Twice: when Ray starts it puts a handler of its own in the place of ours.
-            with cluster(sweep.config.cluster) as machines, interruptible(stop):
-                run(sweep, machines, stop)
-        else:
-            settle(sweep)
-        conclude(sweep.config, sweep.launch, sweep.works)
+    begun, earlier = launch.new_launch(config)
+    with claim(begun.run_dir):
+        sweep = prepare(config, begun, earlier)
+        stop = threading.Event()
+        with interruptible(stop):
+            if sweep.missing:
+                check_scorers(sweep.works)
+                # Twice: when Ray starts it puts a handler of its own in the place of ours.
+                with cluster(sweep.config.cluster) as machines, interruptible(stop):
+                    run(sweep, machines, stop)
+            else:
+                settle(sweep)
+            conclude(sweep.config, sweep.launch, sweep.works)
     return INTERRUPTED if stop.is_set() and sweep.missing else sweep.status
 
 
-def prepare(config: RunConfig) -> Sweep:
-    """Find models, items and what is recorded; set damaged parts aside. Raises UserError for what cannot be run."""
-    begun, earlier = launch.new_launch(config)
+def prepare(config: RunConfig, begun: Launch, earlier: Sequence[Mapping[str, Any]]) -> Sweep:
+    """Find models, items and what is recorded; set damaged parts aside. Raises UserError for what cannot be run.
+
+    Args:
+        config: as it was asked for.
+        begun: this launch.
+        earlier: rows of the run's launches before it.
+    """
     launch.check_reuse(config.reuse)
     config = launch.recorded_revisions(config, earlier)
     models = [resolve(model) for model in config.models]
@@ -116,6 +128,12 @@ def _identities(models: Sequence[ResolvedModel], benchmarks: Mapping[str, Benchm
     return {f"scorer {name}": benchmark.scorer_version for name, benchmark in benchmarks.items()} | {
         f"weights {model.name}": model.revision for model in models if model.is_local
     }
+
+
+def check_scorers(works: Sequence[ModelWork]) -> None:
+    """Raise UserError where a benchmark's scorer does not score, or cannot on this machine."""
+    for benchmark in works[0].benchmarks.values():
+        canary.check_scorer(benchmark)
 
 
 def run(sweep: Sweep, machines: Machines, stop: threading.Event) -> None:
@@ -173,7 +191,7 @@ def settle(sweep: Sweep) -> None:
     beat = last_heartbeat(sweep.launch.run_dir)
     if beat is not None and beat["state"] in ("running", "interrupted"):
         failed, total = (sum(getattr(work, name) for work in sweep.works) for name in ("failed", "total"))
-        last = {"at": now(), "state": "failed" if sweep.status else "done"}
+        last = {"seen_at": now(), "state": "failed" if sweep.status else "done"}
         counts = {"done": total, "failed": failed, "total": total}
         write_row(sweep.launch.run_dir, "heartbeat", beat["launch_id"], {**beat, **last, **counts})
 

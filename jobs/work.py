@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from actors.model import Ref
+from actors.task import Ref
 from taboo_cluster.benchmarks.base import Benchmark
 from taboo_cluster.config import RunConfig
 from taboo_cluster.pending import Pending, Tally, pending, tally

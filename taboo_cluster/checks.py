@@ -37,6 +37,8 @@ def check(config: RunConfig, benchmarks: Mapping[str, Benchmark]) -> None:
     _at_least("cluster.cpus", config.cluster.cpus, 1)
     _at_least("cluster.cpus_per_engine", config.cluster.cpus_per_engine, 1)
     _at_least("cluster.max_restarts", config.cluster.max_restarts, 0)
+    if config.cluster.stall_s is not None and not config.cluster.stall_s > 0:
+        raise UserError(f"cluster.stall_s must be above 0 (null waits forever), not {config.cluster.stall_s:g}")
     if not 0 <= config.max_error_share <= 1:
         raise UserError(f"max_error_share is a share from 0 to 1, not {config.max_error_share:g}")
     for gib in config.cluster.gpus or []:

@@ -98,6 +98,9 @@ class ClusterConfig:
     """Start Ray's dashboard on 127.0.0.1 (only where this command starts Ray)."""
     max_restarts: int = 3
     """Times one model's actor may be started again before its trials become errors."""
+    stall_s: float | None = 1800.0
+    """Seconds without a completion, though requests are in flight, after which an engine counts as hung and is started
+    again; null waits forever. The transformers engine answers once a batch."""
 
 
 @dataclass(frozen=True)

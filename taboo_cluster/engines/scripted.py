@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import string
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -63,8 +64,10 @@ class ScriptedOptions:
     fail_type: str = field(default="generation_failed", metadata=HARMLESS)
     die_after: int | None = field(default=None, metadata=HARMLESS)
     """The engine is gone once it has answered this many requests."""
+    hang_after: int | None = field(default=None, metadata=HARMLESS)
+    """The engine falls silent for good once it has answered this many requests."""
     once_path: str | None = field(default=None, metadata=HARMLESS)
-    """Folder that remembers faults: each request fails, and the engine dies, at most once; null repeats them."""
+    """Folder that remembers faults: each request fails, the engine dies and hangs at most once; null repeats them."""
 
 
 class Script:
@@ -122,6 +125,8 @@ class ScriptedEngine:
         for request in requests:
             if self._answered == self.options.die_after and self._first_time("death"):
                 raise EngineDied("the scripted engine was told to die")
+            if self._answered == self.options.hang_after and self._first_time("hang"):
+                threading.Event().wait()
             self._answered += 1
             if self.options.delay_s:
                 time.sleep(self.options.delay_s)

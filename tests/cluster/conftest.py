@@ -11,8 +11,9 @@ from scripted_runs import Workspace
 
 CLUSTER = """
 import ray, sys
-ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-print(ray.get_runtime_context().gcs_address, flush=True)
+ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR",
+         _system_config={"metrics_report_interval_ms": 1000})
+print(ray.get_runtime_context().gcs_address, ray.nodes()[0]["MetricsExportPort"], flush=True)
 sys.stdin.read()
 """
 
@@ -37,11 +38,12 @@ def joined(workspace):
             text=True,
             start_new_session=True,
         )
-        address = head.stdout.readline().strip()
-        if address:
+        started = head.stdout.readline().split()
+        if started:
             break
-    assert address, "Ray did not start"
-    yield workspace.joining(address, token)
+    assert started, "Ray did not start"
+    address, port = started
+    yield workspace.joining(address, token, metrics=f"http://127.0.0.1:{port}/metrics")
     head.stdin.close()
     try:
         head.wait(timeout=30)

@@ -25,7 +25,7 @@ class Workspace:
     """An empty folder filled with models `one` and `two` and a script that knows the answers of arithmetic."""
 
     def __init__(self, folder):
-        self.folder, self.environment, self.settings = folder, {}, ()
+        self.folder, self.environment, self.settings, self.metrics = folder, {}, (), None
         for number, name in enumerate(("one", "two")):
             model = folder / "models" / name
             model.mkdir(parents=True)
@@ -37,10 +37,10 @@ class Workspace:
         self.script = folder / "script.json"
         self.script.write_text(json.dumps({item.question: f"The answer is {item.gold}." for item in items}))
 
-    def joining(self, address, token):
-        """The same, with commands that join a running cluster."""
+    def joining(self, address, token, metrics):
+        """The same, with commands that join a running cluster, whose node exports its metrics at a URL."""
         other = copy.copy(self)
-        other.environment, other.settings = token, (f"cluster.address={address}",)
+        other.environment, other.settings, other.metrics = token, (f"cluster.address={address}",), metrics
         return other
 
     def arguments(self, run_dir, *more, models=("one",)):

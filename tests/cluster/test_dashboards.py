@@ -2,9 +2,12 @@
 
 import json
 import re
+import signal
+import urllib.request
 from pathlib import Path
 
 import yaml
+from scripted_runs import ended, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 DASHBOARDS = ROOT / "dashboards"
@@ -34,3 +37,32 @@ def test_dashboards_and_rules_use_only_what_is_reported():
     queries = " ".join(rule["expr"] for group in rules["groups"] for rule in group["rules"])
     assert drawn(queries) <= reported()
     assert yaml.safe_load((DASHBOARDS / "prometheus.yml").read_text())["rule_files"] == ["rules.yml"]
+
+
+def test_ray_exports_every_metric_under_its_name_and_labels(joined, tmp_path):
+    failing = ["engine.fail=0.2", "max_error_share=0.5", "engine.delay_s=0.02"]
+    process = joined.start(tmp_path / "run", "limit=100", *failing)
+
+    def scraped():
+        """Each of our metrics with its labels, those that Ray adds left out, and its value."""
+        with urllib.request.urlopen(joined.metrics, timeout=30) as answer:
+            lines = re.findall(r"^(ray_taboo_\w+)\{(.*)\} (\S+)$", answer.read().decode(), re.MULTILINE)
+        found = {}
+        for name, labels, value in lines:
+            labels = dict(re.findall(r'(\w+)="([^"]*)"', labels))
+            if labels.get("model") == "one":
+                own = tuple(sorted(labels.keys() & {"model", "benchmark"}))
+                found.setdefault((name, own), []).append(float(value))
+        return found
+
+    def complete():
+        found = scraped()
+        return found if {name for name, _ in found} == reported() else None
+
+    metrics = wait_for(complete, process)
+    process.send_signal(signal.SIGINT)
+    ended(process)
+    readme = (DASHBOARDS / "README.md").read_text()
+    listed = dict(re.findall(r"^\| `(ray_taboo_\w+)` \| ([a-z, ]+) \|", readme, re.MULTILINE))
+    assert {name: ", ".join(sorted(own, reverse=True)) for name, own in metrics} == listed
+    assert all(max(values) > 0 for values in metrics.values())

@@ -119,8 +119,8 @@ def rows_of(parts, run_dir):
 @pytest.mark.parametrize(
     ("setting", "named"),
     [
-        ("engine.wrong=no", "engine.wrong"),
-        ("benchmark.arithmetic.max_tokens=99", "benchmark.arithmetic.max_tokens"),
+        ("engine.wrong=no", "engine.wrong: The answer is -1. -> no"),
+        ("benchmark.arithmetic.seed=1", "benchmark.arithmetic.seed: 0 -> 1"),
     ],
 )
 def test_a_setting_that_would_change_records_is_refused_by_name(workspace, run_dir, setting, named):
@@ -163,10 +163,16 @@ def test_e8_kill_9_of_the_driver_loses_only_what_was_in_flight(workspace, joined
     partly_done(run_dir, process)
     process.kill()
     process.communicate()
+    assert "running" in beats(run_dir), "its last word"
     workers_gone(run_dir)
     before = dict(rows(run_dir, "trial_id, launch_id"))
     assert 0 < len(before) < PER_ITEM * 120
     finish(joined, run_dir, before)
+
+
+def beats(run_dir):
+    """The states of the launches."""
+    return [state for (state,) in duckdb.sql(f"SELECT state FROM '{run_dir}/tables/heartbeat/*.parquet'").fetchall()]
 
 
 def workers_gone(run_dir):
@@ -187,18 +193,21 @@ def interrupted(run_dir, process):
     return kept
 
 
-def test_ctrl_c_puts_everything_on_disk_and_says_how_to_go_on(workspace, joined, tmp_path):
+def test_ctrl_c_puts_everything_on_disk_and_says_how_to_go_on(joined, tmp_path):
     run_dir = tmp_path / "run"
-    process = workspace.start(run_dir, "limit=120", SLOWLY)
+    process = joined.start(run_dir, "limit=120", SLOWLY)
     partly_done(run_dir, process)
     os.killpg(process.pid, signal.SIGINT)
     finish(joined, run_dir, interrupted(run_dir, process))
 
 
-def test_sigterm_ends_a_sweep_as_ctrl_c_does(workspace, tmp_path):
+def test_a_second_command_on_a_run_is_refused_and_sigterm_ends_the_first_as_ctrl_c_does(workspace, tmp_path):
     run_dir = tmp_path / "run"
-    process = workspace.start(run_dir, "limit=120", SLOWLY)
-    partly_done(run_dir, process)
+    process = workspace.start(run_dir, "limit=120", "engine.delay_s=0.05")
+    wait_for(lambda: rows(run_dir, "trial_id"), process)
+    status, output = workspace.command(run_dir, "limit=120")
+    assert status == 2
+    assert output == f"error: another command is at work on {run_dir}: wait for its end or stop it\n"
     os.kill(process.pid, signal.SIGTERM)
     interrupted(run_dir, process)
 
@@ -219,15 +228,38 @@ def test_e2_kill_9_of_an_actor_is_made_good_in_the_same_launch(joined, tmp_path)
     assert len(set(after.values())) == 2, "the second life of the actor made the rest"
 
 
-def test_a_dead_engine_is_started_again(joined, tmp_path):
+def lives(run_dir):
+    """Of each life of an actor, in their order: the rows it made and why it ended early."""
+    made = dict(rows(run_dir, "worker_id, count(*)", "true GROUP BY worker_id"))
+    query = f"SELECT worker_id, end_reason FROM '{run_dir}/tables/workers/*.parquet' ORDER BY started_at"
+    return [(made.get(worker, 0), reason) for worker, reason in duckdb.sql(query).fetchall()]
+
+
+def test_e12_an_engine_that_dies_or_hangs_is_started_again_and_nothing_finished_is_lost(joined, tmp_path):
     run_dir, once = tmp_path / "run", tmp_path / "once"
     once.mkdir()
-    status, output = joined.command(run_dir, "limit=20", "engine.die_after=50", f"engine.once_path={once}")
+    faults = ["engine.die_after=50", "engine.hang_after=60", f"engine.once_path={once}", "cluster.stall_s=1"]
+    status, output = joined.command(run_dir, "limit=20", *faults)
     assert status == 0, output
-    seen = counts(run_dir)
-    assert len(seen) == PER_ITEM * 20
-    assert set(seen.values()) == {1}
-    assert len(rows(run_dir, "DISTINCT worker_id")) == 2
+    assert len(counts(run_dir)) == PER_ITEM * 20
+    assert set(counts(run_dir).values()) == {1}
+    (first, died), (second, hung), (third, well) = lives(run_dir)
+    assert (first, second, third) == (50, 60, PER_ITEM * 20 - 110)
+    assert died == "engine died: the scripted engine was told to die"
+    assert hung.startswith("engine hung: no completion for 1 s though requests are in flight")
+    assert well is None
+
+
+def test_e12_an_engine_that_always_hangs_costs_its_model_and_is_named(joined, tmp_path):
+    run_dir = tmp_path / "run"
+    faults = ["engine.hang_after=5", "cluster.stall_s=1", "cluster.max_restarts=1"]
+    status, output = joined.command(run_dir, "limit=20", *faults)
+    assert status == 1, output
+    assert "FAILED one: engine hung: no completion for 1 s" in output
+    assert [made for made, _ in lives(run_dir)] == [5, 5]
+    ((kind, error),) = rows(run_dir, "error_type, error", "error_type IS NOT NULL")
+    assert kind == "engine_died"
+    assert error.startswith("engine hung: no completion for 1 s")
 
 
 def test_d2_a_model_that_cannot_be_loaded_does_not_stop_the_others(joined, tmp_path):
