@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 
 from taboo_cluster.benchmarks.base import Benchmark
+from taboo_cluster.benchmarks.base import notes as benchmark_notes
 from taboo_cluster.compose import build_benchmark
 from taboo_cluster.config import ModelConfig, RunConfig, Shape
-from taboo_cluster.errors import UserError
+from taboo_cluster.errors import TrialError, UserError
 from taboo_cluster.launch import new_launch, recorded_revisions
 from taboo_cluster.models import local_folder, resolve, shape_of
 from taboo_cluster.pending import pending, tally
@@ -170,9 +172,12 @@ def _questions(config: RunConfig, benchmark: Benchmark, notes: list[str]) -> _Qu
         notes.append(f"{benchmark.name} is not on this machine: reckoned with {config.limit} items, as limit says")
         return _Questions(None, config.limit, PROMPT_TOKENS, completion, benchmark.max_tokens)
     condition = conditions(config, benchmark)[0]
-    sample = items[:SAMPLE]
-    prompts = [benchmark.prompt(i, i.question, condition.prompt_style, condition.n_shots).plain for i in sample]
-    prompt = sum(map(len, prompts)) // (len(prompts) * CHARS_PER_TOKEN)
+    prompts = []
+    for item in items[:SAMPLE]:
+        with suppress(TrialError):  # an item that cannot be asked has no prompt
+            prompts.append(benchmark.prompt(item, item.question, condition.prompt_style, condition.n_shots).plain)
+    prompt = sum(map(len, prompts)) // (max(len(prompts), 1) * CHARS_PER_TOKEN)
+    notes.extend(benchmark_notes(benchmark))
     return _Questions(items, len(items), prompt, completion, benchmark.max_tokens)
 
 
