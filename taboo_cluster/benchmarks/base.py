@@ -51,7 +51,14 @@ class Verdict:
 
 
 class Benchmark(Protocol):
-    """One benchmark with its options applied."""
+    """One benchmark with its options applied.
+
+    One whose scoring waits for something, such as other processes, sets `slow_scoring = True`: its `score` is then
+    called from several threads, beside the engine.
+
+    One whose question or gold answer would not tell a judge what is right has `judged_as(item, question)`, which
+    returns both as a judge is to read them.
+    """
 
     name: str
     scorer_version: str
@@ -78,6 +85,12 @@ class Benchmark(Protocol):
     def canaries(self) -> tuple[tuple[Item, str, bool], ...]:
         """(item, completion, must be correct): checked before a sweep spends anything."""
         ...
+
+
+def notes(benchmark: Benchmark) -> Sequence[str]:
+    """What a benchmark has to say of its items, such as how many are left out: its `notes`, where it has any."""
+    found: Sequence[str] = getattr(benchmark, "notes", ())
+    return found
 
 
 @dataclass(frozen=True)
