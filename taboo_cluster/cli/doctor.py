@@ -49,6 +49,7 @@ def findings() -> Iterator[Finding]:
     for folder in dict.fromkeys((tempfile.gettempdir(), str(Path.cwd()))):
         yield disk(folder, *shutil.disk_usage(folder)[:2])
     yield from ports()
+    yield sandbox()
 
 
 def python(version: tuple[int, int]) -> Finding:
@@ -124,6 +125,17 @@ def ports() -> Iterator[Finding]:
             probe.settimeout(0.5)
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 yield Finding("note", f"port {port} is taken, by {what} perhaps: cluster=auto joins a running Ray")
+
+
+def sandbox() -> Finding:
+    """Whether generated code, as humaneval scores it, can be shut in."""
+    from taboo_cluster.errors import UserError
+    from taboo_cluster.sandbox.sandbox import find_box
+
+    try:
+        return Finding("ok", f"generated code is shut in by {find_box().name}")
+    except UserError as error:
+        return Finding("note", str(error))
 
 
 def _version(name: str) -> str | None:

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from taboo_cluster.sandbox.inside.judge import NOBODY
+
 HERE = Path(__file__).parent
-NOBODY = 65534
 PYTHON = "/python/bin/python3"
 """The interpreter's place in a box; the libraries beside it keep theirs, `../lib`."""
 SYSTEM = ("/usr/lib", "/usr/lib64", "/lib", "/lib64")
@@ -100,7 +101,7 @@ def _unshare(command: list[str]) -> tuple[str, ...]:
 
 
 def _bubblewrap(privileged: bool) -> list[str]:
-    arguments = ["--unshare-all", "--die-with-parent", "--as-pid-1", "--hostname", "sandbox"]
+    arguments = ["--unshare-all", "--as-pid-1", "--hostname", "sandbox"]
     if privileged:  # no user namespace; the judge gives these up
         arguments = [word for word in arguments if word != "--unshare-all"]
         arguments += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]

@@ -96,7 +96,7 @@ def run_program(program: Program, box: Box, limits: Limits) -> Result:
 
 @contextlib.contextmanager
 def _started(box: Box) -> Iterator[subprocess.Popen[bytes]]:
-    """The box's process, in a session of its own; killed with its group where it has not ended by itself."""
+    """The box's process, in a session of its own; killed with its group where that may not have ended by itself."""
     with contextlib.ExitStack() as stack:
         scratch = SCRATCH if box.shut else stack.enter_context(tempfile.TemporaryDirectory(prefix="taboo-"))
         try:
@@ -115,10 +115,13 @@ def _started(box: Box) -> Iterator[subprocess.Popen[bytes]]:
         except OSError as error:
             raise SandboxFailed(f"{box.name}: {error}") from error
         stack.enter_context(process)
-        stack.callback(_kill, process)
-        yield process
+        try:
+            yield process
+        finally:
+            if process.poll() is None or not box.shut:
+                _kill(process)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -8,9 +8,11 @@ the verdict.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import os
 import random
 import re
+import select
 import signal
 import sys
 import time
@@ -28,6 +30,8 @@ STDIN, STDOUT, STDERR = 0, 1, 2
 READY = b"ready\n"
 TAIL = 2000
 """Bytes kept of what the program printed."""
+AWAKE_S = 0.5
+"""Most seconds between two looks at whether anyone still waits for the verdict."""
 
 
 class TimeUp(BaseException):
@@ -72,13 +76,38 @@ class Solution:
         return answer
 
 
+class Watch:
+    """Wakes up now and then: raises TimeUp once the time is up, ends the sandbox where nobody waits for a verdict."""
+
+    def __init__(self, seconds: float, verdict: int, child: int) -> None:
+        self._end = time.monotonic() + seconds
+        self._child = child
+        self._reader = select.poll()
+        self._reader.register(verdict, 0)
+        signal.signal(signal.SIGALRM, self._wake)
+        signal.setitimer(signal.ITIMER_REAL, min(seconds, AWAKE_S))
+
+    def stop(self) -> None:
+        """Let the judge finish in peace."""
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
+
+    def _wake(self, number: int, frame: FrameType | None) -> None:
+        if self._reader.poll(0):
+            _kill(self._child)
+            os._exit(1)
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise TimeUp
+        signal.setitimer(signal.ITIMER_REAL, min(left, AWAKE_S))
+
+
 def main(boxed: bool) -> None:
     """Read, run, test, write the verdict. Raises OSError where the sandbox cannot be closed."""
     if boxed and os.geteuid() == 0:
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
-    kernel.die_with_parent()
     kernel.hide_memory()
     os.chdir(os.environ["HOME"])
     program = receive(STDIN)
@@ -86,28 +115,31 @@ def main(boxed: bool) -> None:
     os.unlink("printed")
     random.seed(0)
     sys.path[:] = [path for path in sys.path if not path.endswith("sandbox")]
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     calls, call = os.pipe()
     answers, answer = os.pipe()
     os.write(STDOUT, READY)
     begin = time.monotonic()
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     child = os.fork()
     if not child:
         _run(program, printed, calls, answer)
     os.close(calls)
     os.close(answer)
-    signal.signal(signal.SIGALRM, _time_up)
-    signal.setitimer(signal.ITIMER_REAL, program["seconds"])
-    verdict_pipe = os.dup(STDOUT)
+    verdict = os.dup(STDOUT)
     os.dup2(printed, STDOUT)
     _confine(program)
-    status, said = _verdict(program, Solution(call, answers), child)
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    if status in ("failed", "killed") and os.fstat(printed).st_size >= program["file"]:
-        status = "output_limit"
+    watch = Watch(program["seconds"], verdict, child)
+    try:
+        status, said = _verdict(program, Solution(call, answers), child)
+        watch.stop()
+    except TimeUp:
+        status, said = "timeout", f"not done after {program['seconds']:g} s"
+    _kill(child)
     size = os.fstat(printed).st_size
+    if status in ("failed", "killed") and size >= program["file"]:
+        status = "output_limit"
     tail = os.pread(printed, TAIL, max(0, size - TAIL)).decode("utf-8", "replace")
-    os.write(verdict_pipe, message([status, said, tail, time.monotonic() - begin]))
+    os.write(verdict, message([status, said, tail, time.monotonic() - begin]))
 
 
 def _run(program: Mapping[str, Any], printed: int, calls: int, answer: int) -> NoReturn:
@@ -120,6 +152,7 @@ def _run(program: Mapping[str, Any], printed: int, calls: int, answer: int) -> N
         low, high = sorted((calls, answer))
         for begin, end in ((STDERR + 1, low), (low + 1, high), (high + 1, 1024)):
             os.closerange(begin, end)
+        random.seed(0)  # the fork has seeded it anew
         sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # a TextIOWrapper here
         _confine(program)
         candidate.serve(program["source"], program["entry_point"], calls, answer)
@@ -129,33 +162,38 @@ def _run(program: Mapping[str, Any], printed: int, calls: int, answer: int) -> N
         os._exit(1)
 
 
+def _kill(child: int) -> None:
+    """Without a box around it, a child does not end with its parent."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(child, signal.SIGKILL)
+
+
 def _confine(program: Mapping[str, Any]) -> None:
     kernel.limit(program["seconds"], program["memory"], program["file"])
     kernel.refuse_calls()
 
 
 def _verdict(program: Mapping[str, Any], solution: Solution, child: int) -> tuple[str, str]:
-    """(status, one line that says why)."""
+    """(status, one line that says why). Raises TimeUp."""
     tests = ""
     try:
-        try:
-            solution.answer()
-            given = receive(STDIN)
-            tests = given["tests"]
-            names: dict[str, Any] = {"__name__": "tests"}
-            exec(compile(given["setup"], "setup", "exec"), names)  # noqa: S102  # the benchmark's own code
-            names[program["entry_point"]] = solution
-            exec(compile(tests, "tests", "exec"), names)  # noqa: S102
-            names["check"](solution)
-            return "passed", ""
-        except Gone:
-            status = os.waitpid(child, 0)[1]
-            how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit {os.WEXITSTATUS(status)}"
-            return "killed", f"the program's process ended before its tests did: {how}"
-    except TimeUp:
-        return "timeout", f"not done after {program['seconds']:g} s"
-    except BaseException as error:
-        return "out_of_memory" if isinstance(error, MemoryError) else "failed", _line(error, tests)
+        solution.answer()
+        given = receive(STDIN)
+        tests = given["tests"]
+        names: dict[str, Any] = {"__name__": "tests"}
+        exec(compile(given["setup"], "setup", "exec"), names)  # noqa: S102  # the benchmark's own code
+        names[program["entry_point"]] = solution
+        exec(compile(tests, "tests", "exec"), names)  # noqa: S102
+        names["check"](solution)
+    except Gone:
+        ended = os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)  # its number stays taken until it is killed
+        how = f"{'exit' if ended.si_code == os.CLD_EXITED else 'signal'} {ended.si_status}" if ended else "?"
+        return "killed", f"the program's process ended before its tests did: {how}"
+    except MemoryError as error:
+        return "out_of_memory", _line(error, tests)
+    except (Exception, SystemExit) as error:
+        return "failed", _line(error, tests)
+    return "passed", ""
 
 
 def _line(error: BaseException, tests: str) -> str:
@@ -183,10 +221,6 @@ def _become(before: Any, after: Any) -> None:
     elif (isinstance(before, dict) and isinstance(after, dict)) or (isinstance(before, set) and isinstance(after, set)):
         before.clear()
         before.update(after)
-
-
-def _time_up(number: int, frame: FrameType | None) -> None:
-    raise TimeUp
 
 
 if __name__ == "__main__":

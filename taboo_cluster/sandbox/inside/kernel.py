@@ -6,7 +6,6 @@ import ctypes
 import os
 import platform
 import resource
-import signal
 import struct
 
 NUMBERS = {
@@ -45,7 +44,7 @@ _MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 """Processor -> (AUDIT_ARCH of its native calls, column of `NUMBERS`)."""
 _OTHER_ABI = 0x40000000
 """Numbers from here on are x86_64's x32 calls: the same calls under other numbers."""
-_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
+_PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 4, 22, 38
 _SECCOMP_FILTER = 2
 _ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050001, 0x80000000
 """SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO with EPERM, SECCOMP_RET_KILL_PROCESS."""
@@ -63,11 +62,6 @@ def call(name: str, *arguments: int | bytes | ctypes.c_void_p | None) -> None:
     if getattr(_libc, name)(*words) < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{name}: {os.strerror(number)}")
-
-
-def die_with_parent() -> None:
-    """Have the kernel kill this process when its parent ends; a change of user ids takes this back."""
-    call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def hide_memory() -> None:

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from .kernel import call, die_with_parent
+from .kernel import call
 
 NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET, NEWCGROUP = (
     0x20000,
@@ -37,7 +37,6 @@ BUILD = "/tmp"
 
 def main(settings: Mapping[str, Any]) -> NoReturn:
     """Unshare, start the command in a child, end as it ends. Raises OSError where the kernel refuses."""
-    die_with_parent()
     user, group = os.geteuid(), os.getegid()
     call("unshare", NEWNS | NEWPID | NEWNET | NEWIPC | NEWUTS | NEWCGROUP | (NEWUSER if user else 0))
     if user:
@@ -46,7 +45,6 @@ def main(settings: Mapping[str, Any]) -> NoReturn:
                 file.write(text)
     child = os.fork()
     if not child:
-        die_with_parent()
         _build(settings)
         os.execv(settings["command"][0], settings["command"])
     os.close(0)
