@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from types import FrameType
 from typing import Any
 
@@ -22,6 +23,7 @@ from jobs.work import ModelWork
 from jobs.worker import Need
 from taboo_cluster import canary, compose, launch
 from taboo_cluster.benchmarks.base import Benchmark
+from taboo_cluster.benchmarks.base import notes as benchmark_notes
 from taboo_cluster.claim import claim
 from taboo_cluster.config import ModelConfig, RunConfig
 from taboo_cluster.heartbeat import last_heartbeat
@@ -163,6 +165,8 @@ def run(sweep: Sweep, machines: Machines, stop: threading.Event) -> None:
         monitor = Monitor(config, begun, sweep.works, progress)
         for note in sweep.notes:
             progress.line(f"warning: {note}")
+        for note in chain.from_iterable(map(benchmark_notes, sweep.works[0].benchmarks.values())):
+            progress.line(f"note: {note}")
         missing = sorted((w for w in sweep.works if w.tally.missing), key=lambda w: -(w.model.size_b or 0.0))
         pool = Pool(
             missing,
