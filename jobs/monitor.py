@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 
 from ray.util.metrics import Gauge
@@ -46,9 +47,9 @@ class Monitor:
 
     def failed(self, work: ModelWork, why: Failure) -> None:
         """A model was given up: said at once, logged, and recorded with the first trial that is missing."""
-        self._progress.line(f"FAILED {work.model.name}: {why.message}")
+        self._progress.line(f"FAILED {work.label}: {why.message}")
         if why.trace:
-            name = f"logs/{self._launch.launch_id}-{model_slug(work.model.name)}.log"
+            name = f"logs/{self._launch.launch_id}-{model_slug(work.label)}.log"
             Store.open(self._launch.run_dir).write(name, memoryview(why.trace.encode("utf-8", "replace")))
             self._progress.line(f"  its traceback: {self._launch.run_dir}/{name}")
         if why.error_type is not None:
@@ -75,13 +76,16 @@ class Monitor:
             in_hand = pool.in_hand(work)
             state = pool.state(work)
             done = min(work.total, work.done + in_hand.done)
-            states.append(ModelState(work.model.name, done, work.total, work.failed + in_hand.failed, state))
+            states.append(ModelState(work.label, done, work.total, work.failed + in_hand.failed, state))
         return states
 
     def _beat(self, states: Sequence[ModelState], state: str) -> None:
         self._beaten = time.monotonic()
-        for one in states:
-            self._left.set(one.total - one.done, {"model": one.name})
+        left: Counter[str] = Counter()
+        for work, one in zip(self._works, states, strict=True):
+            left[work.model.name] += one.total - one.done
+        for model, count in left.items():
+            self._left.set(count, {"model": model})
         row = {
             "launch_id": self._launch.launch_id,
             "seen_at": now(),

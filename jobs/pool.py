@@ -142,7 +142,7 @@ class Pool:
                 self._let_go(worker)
         for worker in list(self._workers):
             if time.monotonic() > worker.deadline:
-                log.warning("%s did not free its model in %g s: killed", worker.work.model.name, GRACE_S)
+                log.warning("%s did not free its model in %g s: killed", worker.work.label, GRACE_S)
                 self._kill(worker)
 
     def _let_go(self, worker: Worker) -> None:
@@ -239,7 +239,7 @@ class Pool:
         if kind == "finish" or given_up:
             return
         if any(other.report for other in self._of(work)):
-            log.warning("one of several engines of %s is gone: %s", work.model.name, one_line(error))
+            log.warning("one of several engines of %s is gone: %s", work.label, one_line(error))
             self._no_replicas.add(id(work))
             return
         self._give_up(work, failure(error, worker.report is not None, last_words(worker.task)))

@@ -42,7 +42,7 @@ def conclude(config: RunConfig, launch: Launch, works: Sequence[ModelWork]) -> N
         _show_results(config, run_dir, write=bool(missing) or not _up_to_date(store))
     for work in works:
         if work.problem:
-            print(f"FAILED {work.model.name}: {work.problem} ({work.tally.missing:,} of {work.total:,} trials missing)")
+            print(f"FAILED {work.label}: {work.problem} ({work.tally.missing:,} of {work.total:,} trials missing)")
     total = sum(work.total for work in works)
     print(f"{total - missing:,} of {total:,} trials recorded in {run_dir}")
     if missing:

@@ -42,7 +42,7 @@ def run_dir(tmp_path: Path) -> Path:
 def said(run_dir: Path, capsys: pytest.CaptureFixture[str], config: RunConfig = CONFIG, **work: Any) -> tuple[str, str]:
     """stdout and stderr at the end of a sweep of two trials."""
     begun = Launch(str(run_dir), "r", "l", now(), False)
-    works: Any = [SimpleNamespace(model=SimpleNamespace(name="m"), problem=None, total=2, tally=None, **work)]
+    works: Any = [SimpleNamespace(label="m", problem=None, total=2, tally=None, **work)]
     works[0].tally = SimpleNamespace(missing=1)
     conclude(config, begun, works)
     return capsys.readouterr()

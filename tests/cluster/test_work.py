@@ -79,6 +79,13 @@ def test_every_trial_of_the_model_is_handed_out_once(disk):
     assert work.over
 
 
+def test_models_of_one_name_are_told_apart_by_their_precision(disk):
+    assert make().label == "m"
+    twice = replace(CONFIG, models=[ModelConfig("m", dtype="float32"), ModelConfig("m", quantization="nf4")])
+    assert make(twice).label == "m (nf4)"
+    assert make(replace(twice, models=twice.models[::-1])).label == "m (float32)"
+
+
 def test_phase_1_waits_for_all_of_phase_0(disk):
     work = make()
     first = work.next_block()
