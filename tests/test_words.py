@@ -22,9 +22,9 @@ from taboo_cluster.words import count_words
         ("नमस्ते दुनिया", 2),
         ("قال \"مرحبا\"", 2),
         ("カタカナ", 1),
-        # No segmentation by the default rules: one a character, marks included.
         ("日本語", 3),
-        ("ส\u0e27\u0e31ส", 3),
+        ("สวัสดีครับ ผม", 2),
+        ("ສະບາຍດີ ភាសាខ្មែរ မြန်မာ", 3),
     ],
 )  # fmt: skip
 def test_words_of(text: str, words: int) -> None:

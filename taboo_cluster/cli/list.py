@@ -67,7 +67,7 @@ def _engines(_: str | None) -> Rows:
 def _triggers(_: str | None) -> Rows:
     from taboo_cluster.taboo.triggers.base import TRIGGERS
 
-    return [(name, _own_line(trigger)) for name, trigger in TRIGGERS]
+    return [(name, _own_line(entry.fires)) for name, entry in TRIGGERS]
 
 
 def _word_starts(_: str | None) -> Rows:
