@@ -72,6 +72,13 @@ _AFTER_MORE = re.compile(r"\s*(?:$|[.,;:)\]*_/&!?\n]|(?:and|or|are|only|both)\b)
 _AFTER_ARTICLE = re.compile(
     r"\s+(?:because|since|as|is|are|was|and|or|but|so|which|given|due|based|according|only|would|here)\b"
 )
+_OF_OPTIONS = re.compile(
+    r"\b(?:all|none|any|both|neither|either|some|two|more than one) of (?:the|these|those|them)\b"
+    r"|^\W*(?:all|none|both|either|neither)\W*$|\ball (?:are|three|four|answers|choices|options)\b"
+    r"|\b(?:above|below)\b"
+    r"|\b(?-i:[A-D])\)?\s*(?:,|and|or|&|nor)\s*\(?(?-i:[A-D])\b",
+    re.IGNORECASE,
+)
 _AFTER_MARK = re.compile(r"\s*[*_\"'”`)\]}$]*(?:\s*$|[.):,;]|\s+[-–—]|\s*[\n=→]|\s+(?:because|since|as|and|or)\b)")
 
 
@@ -93,6 +100,11 @@ class Reading:
 def lettered(choices: Sequence[str]) -> str:
     """The options, one a line: `A. ...`."""
     return "\n".join(f"{letter}. {choice}" for letter, choice in zip(LETTERS, choices, strict=False))
+
+
+def speaks_of_options(choice: str) -> bool:
+    """True for an option that means others: `all of the above`, `both A and B`, `neither`."""
+    return _OF_OPTIONS.search(choice) is not None
 
 
 def read_letters(text: str, choices: Sequence[str]) -> Reading | None:
@@ -157,7 +169,7 @@ class _Letters:
     def inside(self, text: str) -> set[str]:
         """Letters that a text names with brackets or the word option."""
         named = re.findall(r"\(([A-Za-z])\)|\b[Oo]ption\s+([A-Za-z])\b", text)
-        return {letter for pair in named for letter in pair if letter and self._one.fullmatch(letter)}
+        return {letter.upper() for pair in named for letter in pair if letter and self._one.fullmatch(letter)}
 
     def _is_letter(self, text: str, found: re.Match[str]) -> bool:
         """Not an article, pronoun or other word: what follows decides, the option's own text included."""
@@ -209,4 +221,4 @@ def _from_lines(text: str, known: _Letters) -> Reading | None:
         first = bool(known.at(lines[0], 0)) and not re.search(r"\w\W*\w", lines[0])
         return Reading(marked.pop(), "first_line" if first else "line")
     named = known.inside(lines[-1]) if lines and not marked else set()
-    return Reading((named.pop().upper(),), "mention") if len(named) == 1 else None
+    return Reading((named.pop(),), "mention") if len(named) == 1 else None

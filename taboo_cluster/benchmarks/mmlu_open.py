@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from taboo_cluster.benchmarks.base import BENCHMARKS, BenchmarkEntry, Prompt, Verdict
-from taboo_cluster.benchmarks.choices import LETTERS
+from taboo_cluster.benchmarks.choices import LETTERS, speaks_of_options
 from taboo_cluster.benchmarks.few_shot import COT, DIRECT, Example, check_condition, checked, few_shot, instruction
 from taboo_cluster.benchmarks.mmlu_data import DATASET, SHOTS, Options, checked_choices, load
 from taboo_cluster.benchmarks.numeric import extract_number, score_number
@@ -33,13 +33,6 @@ _ASKS_FOR_ONE = re.compile(
     r"\b(?:following|[Ss]tatement [1I]\b|[Oo]f (?:these|those)|odd one out|[Ss]elect|[Cc]hoose)\b"
     r"|\b(?:EXCEPT|NOT|LEAST|MOST|BEST)\b|\bexcept:?\s*$|\b[Ww]hich (?:one|statement|option|answer|choice)\b"
     r"|\bWhat one\b|\bbelow\b"
-)
-_OF_OPTIONS = re.compile(
-    r"\b(?:all|none|any|both|neither|either|some|two|more than one) of (?:the|these|those|them)\b"
-    r"|^\W*(?:all|none|both|either|neither)\W*$|\ball (?:are|three|four|answers|choices|options)\b"
-    r"|\b(?:above|below)\b"
-    r"|\b(?-i:[A-D])\)?\s*(?:,|and|or|&|nor)\s*\(?(?-i:[A-D])\b",
-    re.IGNORECASE,
 )
 _GUESSABLE = re.compile(r"(?:yes|no|true|false)\b")
 _NUMBER = re.compile(r"-?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)(?:/\d+)?")
@@ -131,7 +124,7 @@ def gold_text(item: Item) -> str:
 def left_out(item: Item) -> str | None:
     """Why a question cannot be asked without its options; None where it can."""
     gold = normalise(gold_text(item))
-    if _ASKS_FOR_ONE.search(item.question) or any(_OF_OPTIONS.search(choice) for choice in item.extras["choices"]):
+    if _ASKS_FOR_ONE.search(item.question) or any(map(speaks_of_options, item.extras["choices"])):
         return "that speak of their options"
     if not gold or len(gold.split()) > MOST_WORDS:
         return f"with an answer of more than {MOST_WORDS} words"
