@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 
-THREADS = min(4, len(os.sched_getaffinity(0)))
+THREADS = min(4, os.cpu_count() or 1)
 """Scorers that run at once; they start processes of their own, so threads are enough."""
 WAITING = 2 * THREADS
 """Calls that run or wait; whoever adds one more waits for the oldest."""
