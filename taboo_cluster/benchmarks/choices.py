@@ -52,7 +52,7 @@ _CHOOSE = re.compile(
 )
 _CORRECT = re.compile(
     r"(?<!nor )(?<!not )(?P<option>\b(?i:option|choice|answer|letter)\s+)?"
-    r"[(\[*_\"'“]*(?P<letter>(?<![\w'’])[A-Za-z])[)\]*_\"'”.]*\s+"
+    r"[(\[*_\"'“]{0,4}(?P<letter>(?<![\w'’])[A-Za-z])[)\]*_\"'”.]{0,4}\s+"
     r"(?:is|must be|would be)\s+(?:(?:the|most|clearly|therefore|thus)\s+)*(?:correct|right|best|answer)\b"
 )
 _FILLER = re.compile(

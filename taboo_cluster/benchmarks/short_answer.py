@@ -25,6 +25,9 @@ from taboo_cluster.benchmarks.outcome import INVISIBLE, answer_part, is_refusal
 PROSE = 12
 """Words of a first line that make it prose where other lines follow."""
 
+MOST_TAILS = 8
+"""Most places of a sentence where its end is read as the answer; a text with more of them is degenerate."""
+
 _MARK = re.compile(
     r"<answer>|#{4,}|\banswer\b[*_]*(?:\s*\([^()\n]{0,40}\))?(?:\s+(?:to|for)\s+[^.:\n]{1,80}?)?(?:,\s*\w+,)?[*_]*"
     r"\s*(?:(?:is|was|(?:would|should|will|must)(?:\s\w+)?\s+be)\b\s*:?|[:=])",
@@ -94,7 +97,7 @@ def readings(answer: str) -> list[str]:
     sentence = _REASON.split(_SENTENCE_END.split(answer)[0])[0]
     found = [answer, sentence, _REMARK.sub("", sentence)]
     for whole in list(found):
-        ends = [copula.end() for copula in _COPULA.finditer(whole)]
+        ends = [copula.end() for copula in _COPULA.finditer(whole)][-MOST_TAILS:]
         found += [whole[end:] for end in ends if not NEGATION.search(whole[:end])]
     return list(dict.fromkeys(found))
 
