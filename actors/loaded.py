@@ -146,6 +146,7 @@ class LoadedModel:
             record_steps=config.record_steps,
             entropy=config.record_entropy,
             find=partial(find_generations, task.lookup) if task.lookup else None,
+            find_clean=partial(find_generations, (task.run_dir,)),
             recorded=frozenset((trial_id, row.attempt) for trial_id, row in known.items()),
         )
 

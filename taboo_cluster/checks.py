@@ -32,6 +32,7 @@ def check(config: RunConfig, benchmarks: Mapping[str, Benchmark]) -> None:
     _choice("on_drift", config.on_drift, "on_drift")
     _at_least("limit", config.limit, 1, " (null takes every item)")
     _at_least("replicates", config.replicates, 1)
+    _at_least("variants", config.variants, 1)
     _at_least("n_shots", config.n_shots, 0)
     _at_least("max_attempts", config.max_attempts, 1)
     _at_least("cluster.cpus", config.cluster.cpus, 1)

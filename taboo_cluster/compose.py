@@ -15,6 +15,7 @@ from taboo_cluster.config import ClusterConfig, ModelConfig, RunConfig, TabooCon
 from taboo_cluster.drift import drift as drift
 from taboo_cluster.engines.base import ENGINES, EngineEntry
 from taboo_cluster.errors import UserError, unknown
+from taboo_cluster.perturbations.stack import canonical
 from taboo_cluster.tree import compose_tree, group_files
 from taboo_cluster.typed import build
 
@@ -56,7 +57,13 @@ def from_dict(data: Mapping[str, Any]) -> RunConfig:
         name: _benchmark_options(config, name) for name in {**dict.fromkeys(config.benchmarks), **config.benchmark}
     }
     engine = _engine(config.engine, config.cluster)
-    return replace(config, benchmark=benchmark, engine=engine, taboo=_taboo(config.taboo))
+    return replace(
+        config,
+        benchmark=benchmark,
+        engine=engine,
+        taboo=_taboo(config.taboo),
+        conditions=list(dict.fromkeys(canonical(stack) for stack in config.conditions)),
+    )
 
 
 def _taboo(config: TabooConfig) -> TabooConfig:

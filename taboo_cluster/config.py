@@ -117,6 +117,10 @@ class RunConfig:
     cluster: ClusterConfig = field(default_factory=ClusterConfig)
     taboo: TabooConfig = field(default_factory=TabooConfig)
     sampling: SamplingConfig = field(default_factory=SamplingConfig)
+    conditions: list[str] = field(default_factory=list)
+    """Stacks of perturbations, each a condition beside the clean prompt: `typos(rate=0.1)+padding(char=quote)`."""
+    variants: int = 1
+    """Seeds of each stack; a stack and a seed are one variant."""
     precisions: list[str] | None = None
     """Run every model in each of these (float32, bfloat16, float16, int8, nf4) instead of its own; null keeps that."""
     prompt_style: str | None = None

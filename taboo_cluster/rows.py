@@ -10,6 +10,7 @@ from typing import Any
 from taboo_cluster.benchmarks.base import Benchmark, Verdict
 from taboo_cluster.engines.base import Generation
 from taboo_cluster.errors import TrialError
+from taboo_cluster.perturbations.stack import Perturbed, members
 from taboo_cluster.taboo.surprisal import dose
 from taboo_cluster.trial import Trial
 from taboo_cluster.words import count_words
@@ -62,7 +63,8 @@ def trial_columns(trial: Trial, benchmark: Benchmark) -> Row:
         "condition": condition.name,
         "prompt_style": condition.prompt_style,
         "n_shots": condition.n_shots,
-        "perturbations": [],
+        "perturbations": _stack(condition.perturbations),
+        "perturbation_seed": condition.perturbation_seed,
         "taboo_rank": taboo.rank,
         "taboo_trigger": taboo.trigger_name if taboo.rank else None,
         "taboo_word_start": taboo.word_start if taboo.rank else None,
@@ -76,6 +78,23 @@ def trial_columns(trial: Trial, benchmark: Benchmark) -> Row:
         "gold": item.gold,
         "scorer_version": benchmark.scorer_version,
         "attempt": trial.attempt,
+    }
+
+
+def _stack(text: str) -> list[dict[str, str]]:
+    found = members(text) if text else ()
+    return [{"name": one.name, "family": one.entry.family, "params": one.params_json} for one in found]
+
+
+def perturbed_columns(perturbed: Perturbed) -> Row:
+    """What a stack made of the item."""
+    subject = perturbed.subject
+    return {
+        "changed": perturbed.changed,
+        "question": subject.item.question,
+        "gold": subject.item.gold,
+        "choice_order": None if subject.choice_order is None else list(subject.choice_order),
+        **subject.numbers,
     }
 
 

@@ -16,11 +16,22 @@ from taboo_cluster.engines.base import Completion, Engine, Request
 from taboo_cluster.errors import TrialError, UserError
 from taboo_cluster.hashing import stable_hash
 from taboo_cluster.models import template_hash, tokenizer_hash
+from taboo_cluster.perturbations.base import Subject
+from taboo_cluster.perturbations.stack import framed_prompt, perturb
 from taboo_cluster.prompts import Rendered, render
 from taboo_cluster.records.clean import clean_text
-from taboo_cluster.rows import OUTPUT, Row, error_columns, now, output_columns, trial_columns, verdict_columns
+from taboo_cluster.rows import (
+    OUTPUT,
+    Row,
+    error_columns,
+    now,
+    output_columns,
+    perturbed_columns,
+    trial_columns,
+    verdict_columns,
+)
 from taboo_cluster.scoring import Beside
-from taboo_cluster.trial import ID_SCHEME, ResolvedModel, Trial
+from taboo_cluster.trial import ID_SCHEME, Item, ResolvedModel, Trial
 
 Finder = Callable[[Sequence[str]], Mapping[str, Row]]
 """generation_ids -> earlier rows, without error, that have them."""
@@ -106,8 +117,15 @@ class _Ready:
     """A trial whose prompt is rendered, with its row so far."""
 
     trial: Trial
+    item: Item
+    """The trial's, as its perturbations left it."""
     rendered: Rendered
     row: Row
+
+    @property
+    def unchanged(self) -> bool:
+        """A stack left the clean prompt as it was."""
+        return self.row.get("changed") is False
 
 
 class TrialRunner:
@@ -122,6 +140,7 @@ class TrialRunner:
         record_steps: keep each intervention in the column `steps`.
         entropy: have next-token entropy measured at every step.
         find: looks for outputs made earlier; None makes each one anew.
+        find_clean: the same in this run alone, for texts that a stack of perturbations left as they were.
         recorded: (trial_id, attempt) of rows on disk, which are skipped: so a block can be run again.
     """
 
@@ -136,6 +155,7 @@ class TrialRunner:
         record_steps: bool = True,
         entropy: bool = False,
         find: Finder | None = None,
+        find_clean: Finder | None = None,
         recorded: frozenset[tuple[str, int]] = frozenset(),
     ) -> None:
         self._engine = engine
@@ -145,6 +165,7 @@ class TrialRunner:
         self._record_steps = record_steps
         self._entropy = entropy
         self._find = find
+        self._find_clean = find_clean
         self._recorded = recorded
         info, tokenizer = engine.info, tokenizer_hash(engine.tokenizer)
         self._constant = {**vars(origin), "tokenizer_hash": tokenizer}
@@ -203,18 +224,26 @@ class TrialRunner:
             if (row["trial_id"], trial.attempt) in self._recorded:
                 continue
             try:
-                ready = _Ready(trial, self._render(trial, row), row)
+                ready = self._ready(trial, row)
             except TrialError as error:
                 yield trial.benchmark, partial(_failed, row, error), False
             else:
                 waiting.setdefault(row["generation_id"], []).append(ready)
-        found = self._find(list(waiting)) if self._find and waiting else {}
+        found = self._found(waiting)
         for generation_id, earlier in found.items():
             for ready in waiting.pop(generation_id, ()):
                 ready.row["started_at"] = now()
                 output = {name: earlier[name] for name in OUTPUT}
                 yield ready.trial.benchmark, partial(self._scored, ready, output), False
         yield from self._generated(waiting)
+
+    def _found(self, waiting: Mapping[str, list[_Ready]]) -> Mapping[str, Row]:
+        """Outputs made earlier; those of clean prompts are looked up for texts that a stack left as they were."""
+        found = dict(self._find(list(waiting))) if self._find and waiting else {}
+        unchanged = [key for key, group in waiting.items() if any(ready.unchanged for ready in group)]
+        if self._find_clean and (left := [key for key in unchanged if key not in found]):
+            found |= self._find_clean(left)
+        return found
 
     def _generated(self, waiting: Mapping[str, list[_Ready]]) -> Iterator[tuple[str, _Finish, bool]]:
         """One request for all the trials that share an output."""
@@ -248,18 +277,29 @@ class TrialRunner:
             entropy=self._entropy,
         )
 
-    def _render(self, trial: Trial, row: Row) -> Rendered:
-        """The prompt as it is fed, its columns put into the row; raises TrialError where it cannot be fed."""
-        benchmark, condition, item = self._benchmarks[trial.benchmark], trial.condition, trial.item
+    def _ready(self, trial: Trial, row: Row) -> _Ready:
+        """The trial with its prompt as it is fed and the prompt's columns; raises TrialError where it cannot be fed."""
+        benchmark, condition = self._benchmarks[trial.benchmark], trial.condition
+        subject = Subject(trial.item)
         try:
-            prompt = benchmark.prompt(item, item.question, condition.prompt_style, condition.n_shots)
+            if condition.perturbations:
+                perturbed = perturb(trial.item, condition.perturbations, condition.perturbation_seed or 0)
+                subject = perturbed.subject
+                row |= perturbed_columns(perturbed)
+            prompt = framed_prompt(benchmark, subject, condition.prompt_style, condition.n_shots)
             rendered = render(prompt, self._model, self._engine.tokenizer)
         except (TrialError, UserError):
             raise
         except Exception as error:  # a benchmark may be a user's own: its fault is this trial's alone
             raise TrialError("render_failed", describe(error)) from error
         ids = np.asarray(rendered.ids, dtype=np.int32)
-        asked = [ids.tobytes().hex(), list(rendered.stop), benchmark.max_tokens, condition.key[2:], trial.replicate]
+        asked = [
+            ids.tobytes().hex(),
+            list(rendered.stop),
+            benchmark.max_tokens,
+            condition.generation_key,
+            trial.replicate,
+        ]
         row["generation_id"] = stable_hash(self._made_by, asked)
         row["stop"] = list(rendered.stop)
         row["prompt"] = rendered.text
@@ -270,7 +310,7 @@ class TrialRunner:
                 f"{len(ids)} tokens of prompt and {benchmark.max_tokens} to generate do not fit in the context of "
                 f"{self._engine.max_context}",
             )
-        return rendered
+        return _Ready(trial, subject.item, rendered, row)
 
     def _finished(self, ready: _Ready, completion: Completion) -> Row:
         """The row of a trial whose request has ended."""
@@ -284,7 +324,7 @@ class TrialRunner:
         """The row with its output and what the benchmark makes of it."""
         benchmark = self._benchmarks[ready.trial.benchmark]
         try:
-            verdict = benchmark.score(ready.trial.item, clean_text(output["completion"]), output["finish_reason"])
+            verdict = benchmark.score(ready.item, clean_text(output["completion"]), output["finish_reason"])
             return ready.row | output | verdict_columns(verdict, ready.rendered.warnings)
         except Exception as error:  # as above: a scorer that fails costs its own trial only
             return ready.row | output | error_columns(TrialError("scorer_failed", describe(error)))

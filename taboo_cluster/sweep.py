@@ -11,6 +11,7 @@ import numpy as np
 from taboo_cluster.benchmarks.base import Benchmark
 from taboo_cluster.config import RunConfig, SamplingConfig, TabooConfig
 from taboo_cluster.hashing import stable_hash, stable_rng
+from taboo_cluster.perturbations.stack import variant_seed
 from taboo_cluster.trial import Condition, Item, ResolvedModel, Sampling, Taboo, Trial
 
 
@@ -24,7 +25,7 @@ class Cell:
     condition: Condition
     replicate: int
     phase: int
-    """A model's phase 0 ends before its phase 1 begins, so that no replicate shares a batch with its replicate 0."""
+    """A model's phase ends before the next begins, so that no replicate shares a batch with its replicate 0."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,8 @@ class Block:
 
 
 def conditions(config: RunConfig, benchmark: Benchmark) -> list[Condition]:
-    """The baseline (no intervention, greedy), then every intervention x sampling, rank 0 sampled included.
+    """The baseline (no intervention, greedy), then every intervention x sampling, rank 0 sampled included; then all of
+    these under each stack of perturbations and seed.
 
     In the benchmark's default prompt style and number of examples unless the config names others.
     """
@@ -46,7 +48,11 @@ def conditions(config: RunConfig, benchmark: Benchmark) -> list[Condition]:
     greedy, drawn = samplings(config.sampling)
     every = [(none, Sampling()), *((none, how) for how in drawn)]
     every += [(taboo, how) for taboo in taboos for how in (*greedy, *drawn)]
-    return [Condition(style, shots, taboo, how) for taboo, how in every]
+    clean = [Condition(style, shots, taboo, how) for taboo, how in every]
+    seeds = [variant_seed(config.seed, variant) for variant in range(config.variants)]
+    variants = [(stack, seed) for stack in config.conditions for seed in seeds]
+    perturbed = [replace(c, perturbations=stack, perturbation_seed=seed) for stack, seed in variants for c in clean]
+    return clean + perturbed
 
 
 def interventions(config: TabooConfig) -> list[Taboo]:
@@ -68,19 +74,22 @@ def cells(config: RunConfig, models: Sequence[object], benchmarks: Mapping[str, 
     """Every cell of the sweep, by model, benchmark, condition and replicate.
 
     Replicates are made of the baseline and of one intervention, the first at the lowest rank: the noise floor (METHODS,
-    section 0). Phase 0 holds replicate 0 of these; with one replicate there is nothing to keep apart and everything is
-    phase 0.
+    section 0). Phase 0 holds replicate 0 of these; with one replicate there is nothing to keep apart and everything
+    clean is phase 0. Perturbed cells have a phase of their own at the end: a text that a stack leaves as it is takes
+    the output of the clean one.
     """
     found = []
     for model in range(len(models)):
         for name, benchmark in benchmarks.items():
             every = conditions(config, benchmark)
-            lowest = min((c for c in every if c.taboo.rank), key=lambda c: c.taboo.rank, default=every[0])
+            clean = [condition for condition in every if not condition.perturbations]
+            lowest = min((c for c in clean if c.taboo.rank), key=lambda c: c.taboo.rank, default=every[0])
             for condition in every:
                 count = config.replicates if condition in (every[0], lowest) else 1
                 for replicate in range(count):
                     first = config.replicates == 1 or (count > 1 and replicate == 0)
-                    found.append(Cell(model, name, condition, replicate, phase=0 if first else 1))
+                    phase = 2 if condition.perturbations else 0 if first else 1
+                    found.append(Cell(model, name, condition, replicate, phase))
     return found
 
 

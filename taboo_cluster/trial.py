@@ -87,11 +87,16 @@ class Condition:
     n_shots: int
     taboo: Taboo = Taboo()
     sampling: Sampling = Sampling()
+    perturbations: str = ""
+    """The stack, in the order applied, each member with its options: `typos(rate=0.1)→padding(char=quote)`."""
+    perturbation_seed: int | None = None
+    """Of the stack; a stack and a seed are one variant."""
 
     @property
     def name(self) -> str:
         """Readable and unique within a run (which has one prompt style): `baseline`, `taboo(rank=1)`."""
-        parts = [str(self.taboo)] if self.taboo.rank else []
+        parts = [self.perturbations] if self.perturbations else []
+        parts += [str(self.taboo)] if self.taboo.rank else []
         if not self.sampling.greedy:
             parts.append(f"sample(t={self.sampling.temperature:g},top_p={self.sampling.top_p:g})")
         return " · ".join(parts) or "baseline"
@@ -102,7 +107,13 @@ class Condition:
         taboo = asdict(self.taboo) if self.taboo.rank else None
         sampling = [self.sampling.temperature, self.sampling.top_p] if not self.sampling.greedy else None
         seed = None if self.sampling.greedy else self.sampling.seed
-        return [self.prompt_style, self.n_shots, taboo, sampling, seed]
+        stack = [self.perturbations, self.perturbation_seed] if self.perturbations else None
+        return [self.prompt_style, self.n_shots, stack, taboo, sampling, seed]
+
+    @property
+    def generation_key(self) -> list[Any]:
+        """What of the condition an output depends on beside the prompt: intervention and sampling."""
+        return self.key[3:]
 
 
 @dataclass(frozen=True)

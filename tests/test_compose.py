@@ -38,7 +38,8 @@ def test_every_shipped_sweep_and_model_set_composes(sweep: str, models: str) -> 
     assert config.sweep == sweep
     assert config.taboo.ranks[0] == 0
     assert config.table
-    assert config.benchmarks == (["arithmetic"] if models == "embedded" else OF_SWEEPS.get(sweep, ["gsm8k"]))
+    own = models == "embedded" and sweep != "forbidden_words"
+    assert config.benchmarks == (["arithmetic"] if own else OF_SWEEPS.get(sweep, ["gsm8k"]))
     assert from_dict(to_dict(config)) == config
     if models != "embedded":
         for model in config.models:
@@ -87,6 +88,8 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "max_attempts": ("2", 2),
     "retry": ("permanent", "permanent"),
     "on_drift": ("keep", "keep"),
+    "conditions": ("[identity]", ["identity"]),
+    "variants": ("2", 2),
     "record_steps": ("false", False),
     "record_entropy": ("true", True),
     "allow_unsafe_code": ("true", True),

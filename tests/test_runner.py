@@ -164,7 +164,7 @@ def test_a_record_holds_what_the_trial_the_engine_and_the_scorer_gave():
         "taboo_rank": 1,
         "taboo_trigger": "word_start",
         "taboo_word_start": "marker",
-        "taboo_trigger_params": '{"protect_special": false}',
+        "taboo_trigger_params": '{"protect_special": false, "scope": "all"}',
         "temperature": 0.0,
         "top_p": None,
         "sample_seed": None,
