@@ -15,9 +15,11 @@ import pyarrow as pa
 
 from taboo_cluster.analysis.agreement import Agreement
 from taboo_cluster.analysis.database import open_runs, select
+from taboo_cluster.benchmarks.base import Benchmark
 from taboo_cluster.errors import UserError
 from taboo_cluster.hashing import stable_hash
 from taboo_cluster.judge import PROMPT_VERSION, Case
+from taboo_cluster.recorded import Items, recorded_items, recorded_settings
 from taboo_cluster.records.reader import RECORDS, read_parts
 from taboo_cluster.records.schema import RECORD
 from taboo_cluster.records.storage import Store
@@ -28,8 +30,8 @@ PAPER: Mapping[str, float] = {"gsm8k": 0.97, "mmlu": 0.79}
 """The paper's agreement with its judge, on 200 items."""
 
 _TRIALS = """
-    SELECT trial_id, run_id, attempt, started_at, benchmark, cell_id, model, quantization, condition, item_id, outcome,
-           answer, gold, correct
+    SELECT trial_id, run_id, attempt, started_at, cell_id, benchmark, split, item_id, model, quantization, condition,
+           outcome, answer, gold, correct
     FROM recorded
     WHERE replicate = 0 AND correct IS NOT NULL
 """
@@ -77,18 +79,42 @@ def sample(run_dir: str, seed: int, per_cell: int | None, total: int | None) -> 
 
 
 def read_cases(run_dir: str, rows: Sequence[Row]) -> list[Case]:
-    """The texts of some trials, in their order."""
+    """Some trials as a judge is to see them, in their order.
+
+    Raises UserError where a benchmark has to be built anew for that and cannot.
+    """
     wanted = pa.table({name: [row[name] for row in rows] for name in ("trial_id", "attempt", "started_at")})
     with duckdb.connect() as connection:
         connection.register("sampled", wanted)
         read = lambda: connection.sql(_TEXTS).to_arrow_table()  # noqa: E731
         found = read_parts(connection, [Store.open(run_dir)], RECORDS, RECORD, read).to_pylist()
     texts = {text["trial_id"]: text for text in found}
+    present = [row for row in rows if row["trial_id"] in texts]
+    read_as = _Readings(run_dir, present)
     return [
-        Case(row["trial_id"], text["question"] or "", row["gold"] or "(none)", text["completion"] or "")
-        for row in rows
-        if (text := texts.get(row["trial_id"]))
+        Case(row["trial_id"], *read_as(row, texts[row["trial_id"]]["question"]), texts[row["trial_id"]]["completion"])
+        for row in present
     ]
+
+
+class _Readings:
+    """Question and reference answer as a judge reads them: what is recorded, unless the benchmark says otherwise."""
+
+    def __init__(self, run_dir: str, rows: Sequence[Row]) -> None:
+        self._own: dict[str, tuple[Benchmark, Items]] = {}
+        settings = recorded_settings(run_dir)
+        for name in {row["benchmark"] for row in rows}:
+            benchmark = settings.build(name)
+            if hasattr(benchmark, "judged_as"):
+                own = {(row["split"], row["item_id"], row["gold"]) for row in rows if row["benchmark"] == name}
+                self._own[name] = benchmark, recorded_items(benchmark, own)
+
+    def __call__(self, row: Row, question: str) -> tuple[str, str]:
+        if row["benchmark"] not in self._own:
+            return question, row["gold"]
+        benchmark, items = self._own[row["benchmark"]]
+        read: tuple[str, str] = benchmark.judged_as(items[row["split"], row["item_id"]], question)  # type: ignore[attr-defined]
+        return read
 
 
 def identity(model: ResolvedModel, engine: str) -> Row:

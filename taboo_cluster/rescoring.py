@@ -7,8 +7,10 @@ found by (split, item_id), and must have the gold answers that the records carry
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, cast
 
 import duckdb
@@ -17,17 +19,14 @@ import pyarrow as pa
 from taboo_cluster.analysis.database import open_runs, select
 from taboo_cluster.benchmarks.base import Benchmark
 from taboo_cluster.canary import check_scorer
-from taboo_cluster.compose import build_benchmark, import_plugins
-from taboo_cluster.config import RunConfig
 from taboo_cluster.errors import TrialError, UserError, unknown
-from taboo_cluster.launch import launches
+from taboo_cluster.recorded import Items, Settings, recorded_items
 from taboo_cluster.records.reader import RECORDS, read_part_by_part
 from taboo_cluster.records.schema import RECORD
 from taboo_cluster.records.storage import Store
 from taboo_cluster.rows import Row, error_columns, now, verdict_columns
 from taboo_cluster.runner import describe
 from taboo_cluster.tree import parse_override
-from taboo_cluster.trial import Item
 
 ROWS = 512
 """Completions in memory as Python objects at once; of the rest of a part, compressed columns."""
@@ -56,16 +55,6 @@ _ONE_PART = """
 """
 
 
-@dataclass
-class Settings:
-    """What the benchmarks are built from."""
-
-    benchmark: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Options by benchmark."""
-    plugins: list[str] = field(default_factory=list)
-    allow_unsafe_code: bool = False
-
-
 @dataclass(frozen=True)
 class Scorer:
     """What scores one benchmark's completions."""
@@ -74,8 +63,8 @@ class Scorer:
     """Extracts and scores."""
     version: str
     """Recorded as scorer_version."""
-    items: Mapping[tuple[str, str], Item]
-    """By (split, item_id): the items that the completions answer."""
+    items: Items
+    """Those that the completions answer."""
 
 
 @dataclass(frozen=True)
@@ -93,22 +82,17 @@ class Rescored:
         return any(self.row.get(name) != self.row[f"earlier_{name}"] for name in COMPARED)
 
 
-def recorded_settings(run_dir: str) -> Settings:
-    """As the run's launches had them, each benchmark's options from the latest launch that ran it."""
-    settings = Settings()
-    for launch in launches(run_dir):
-        config = json.loads(launch["config"])
-        settings.benchmark |= {name: dict(config["benchmark"].get(name, {})) for name in config["benchmarks"]}
-        settings.plugins = list(dict.fromkeys([*settings.plugins, *config.get("plugins", [])]))
-    return settings
+def override(settings: Settings, overrides: Sequence[str], others: Collection[str] = ()) -> None:
+    """Apply `benchmark.NAME.option=value`, `plugins=[...]` (added) and `allow_unsafe_code=true`.
 
-
-def override(settings: Settings, overrides: Sequence[str]) -> None:
-    """Apply `benchmark.NAME.option=value`, `plugins=[...]` (added) and `allow_unsafe_code=true`; else UserError."""
+    Raises UserError for anything else, and for a benchmark that is neither in the run nor one of `others`.
+    """
     for text in overrides:
         parsed = parse_override(text)
         key, value = parsed.key_or_group.split("."), cast(Any, parsed.value())
         if len(key) == 3 and key[0] == "benchmark" and not parsed.is_delete():
+            if key[1] not in (*settings.benchmark, *others):
+                raise unknown("benchmark of this run", key[1], settings.benchmark)
             settings.benchmark.setdefault(key[1], {})[key[2]] = value
         elif key == ["plugins"]:
             settings.plugins += [value] if isinstance(value, str) else value
@@ -136,47 +120,22 @@ def load_scorers(
         UserError: a name that is not in the run or not registered, an item that is no longer in its data set, another
             gold answer, a scorer that cannot tell right from wrong.
     """
-    import_plugins(settings.plugins)
     with open_runs([run_dir]) as connection:
-        found = select(connection, "SELECT DISTINCT benchmark, split, item_id, gold FROM recorded").to_pylist()
-    present = {row["benchmark"] for row in found}
-    for name in [*others, *only, *(settings.benchmark.keys() - present - {*others.values()})]:
-        if name not in present:
-            raise unknown("benchmark of this run", name, present)
-    config = RunConfig(
-        sweep="",
-        models=[],
-        benchmarks=[],
-        benchmark=settings.benchmark,
-        engine={},
-        plugins=settings.plugins,
-        allow_unsafe_code=settings.allow_unsafe_code,
-    )
+        rows = select(connection, "SELECT DISTINCT benchmark, split, item_id, gold FROM recorded").to_pylist()
+    found: dict[str, list[tuple[str, str, str]]] = {}
+    for row in rows:
+        found.setdefault(row["benchmark"], []).append((row["split"], row["item_id"], row["gold"]))
+    for name in (*others, *only):
+        if name not in found:
+            raise unknown("benchmark of this run", name, found)
     scorers = {}
-    for name in sorted(set(only) or present):
-        if name not in settings.benchmark:
-            raise UserError(f"{run_dir} does not say with which options {name} was run: it has no table launches")
-        own = build_benchmark(config, name)
-        other = build_benchmark(config, others[name]) if name in others else own
+    for name in sorted(set(only) or found):
+        own = settings.build(name)
+        other = settings.build(others[name]) if name in others else own
         check_scorer(other)
-        items = {(item.split, item.item_id): item for item in own.items()}
-        _check_items(name, items, [row for row in found if row["benchmark"] == name])
         version = other.scorer_version if other is own else f"{other.name} {other.scorer_version}"
-        scorers[name] = Scorer(other, version, items)
+        scorers[name] = Scorer(other, version, recorded_items(own, found[name]))
     return scorers
-
-
-def _check_items(name: str, items: Mapping[tuple[str, str], Item], found: Sequence[Row]) -> None:
-    gone = [row["item_id"] for row in found if (row["split"], row["item_id"]) not in items]
-    if gone:
-        raise UserError(f"{name}: {len(gone)} of {len(found)} recorded items are not in the data set, e.g. {gone[0]}")
-    for row in found:
-        gold = items[row["split"], row["item_id"]].gold
-        if gold != row["gold"]:
-            raise UserError(
-                f"{name}: item {row['item_id']} has the gold answer {gold!r} in the data set, but {row['gold']!r} in "
-                "the records: these are other data than the run's"
-            )
 
 
 def rescore(run_dir: str, scorers: Mapping[str, Scorer], rescore_id: str) -> tuple[int, Iterator[Rescored]]:
@@ -201,10 +160,19 @@ def _rescored(run_dir: str, known: pa.Table, scorers: Mapping[str, Scorer], resc
         read = lambda: connection.sql(_ONE_PART).to_arrow_table()  # noqa: E731
         for part in read_part_by_part(connection, Store.open(run_dir), RECORDS, RECORD, read):
             for batch in part.to_batches(max_chunksize=ROWS):
-                for row in batch.to_pylist():
-                    yield _verdict(row, scorers[row["benchmark"]], rescore_id)
+                yield from _scored(batch.to_pylist(), scorers, rescore_id)
             connection.register("done", part.select(["trial_id"]))
             connection.execute("DELETE FROM waiting WHERE trial_id IN (SELECT trial_id FROM done)")
+
+
+def _scored(rows: Sequence[Row], scorers: Mapping[str, Scorer], rescore_id: str) -> Iterator[Rescored]:
+    """Verdicts on some completions; where scoring waits for other processes, of several at once."""
+    slow = {name for name, scorer in scorers.items() if getattr(scorer.benchmark, "slow_scoring", False)}
+    score = lambda row: _verdict(row, scorers[row["benchmark"]], rescore_id)  # noqa: E731
+    yield from map(score, (row for row in rows if row["benchmark"] not in slow))
+    if waiting := [row for row in rows if row["benchmark"] in slow]:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            yield from pool.map(score, waiting)
 
 
 def _verdict(row: Row, scorer: Scorer, rescore_id: str) -> Rescored:

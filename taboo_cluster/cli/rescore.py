@@ -51,17 +51,18 @@ def run(arguments: argparse.Namespace) -> int:
     from jobs.progress import ModelState, SweepProgress
     from taboo_cluster.analysis.database import RESULTS, write_results
     from taboo_cluster.launch import new_id
+    from taboo_cluster.recorded import recorded_settings
     from taboo_cluster.records.schema import TABLES
     from taboo_cluster.records.storage import Store
     from taboo_cluster.records.writer import PartWriter
-    from taboo_cluster.rescoring import load_scorers, override, recorded_settings, rescore
+    from taboo_cluster.rescoring import load_scorers, override, rescore
     from taboo_cluster.rows import now
 
     check_format(arguments.format)
     others = dict(_pair(text) for text in arguments.scorer)
     store = Store.open(arguments.dir)
     settings = recorded_settings(store.url)
-    override(settings, arguments.overrides)
+    override(settings, arguments.overrides, others.values())
     scorers = load_scorers(store.url, settings, others, arguments.benchmark)
     rescore_id = new_id(now())
     total, rescored = rescore(store.url, scorers, rescore_id)

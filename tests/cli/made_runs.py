@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from taboo_cluster import launch
+from taboo_cluster.benchmarks.base import BENCHMARKS
 from taboo_cluster.compose import build_benchmark, engine_options, load_config
 from taboo_cluster.config import RunConfig
 from taboo_cluster.engines.base import Hardware
@@ -20,6 +21,12 @@ from taboo_cluster.records.writer import PartWriter, model_slug
 from taboo_cluster.runner import Origin, TrialRunner
 from taboo_cluster.sweep import cells, subsample, trials
 from taboo_cluster.trial import Item
+
+
+def drawn(limit: int) -> list[Item]:
+    """The items of a run with this limit."""
+    entry = BENCHMARKS.get("arithmetic")
+    return subsample(entry.build(entry.options()).items(), limit, seed=0)
 
 
 def make_run(
@@ -34,12 +41,12 @@ def make_run(
         script: what is said to each question; the gold answer unless given.
         rows: of a part.
     """
-    config = _config(run_dir, model, overrides)
+    said = run_dir.parent / f"{run_dir.name}-script.json"
+    said.touch()
+    config = _config(run_dir, model, [*overrides, f"engine.script_path={said}"])
     benchmark = build_benchmark(config, "arithmetic")
     items = subsample(benchmark.items(), config.limit, config.seed)
-    said = run_dir.parent / f"{run_dir.name}-script.json"
     said.write_text(json.dumps(script or {item.question: f"The answer is {item.gold}." for item in items}))
-    config = _config(run_dir, model, [*overrides, f"engine.script_path={said}"])
     begun, _ = launch.new_launch(config)
     versions = {"scorer arithmetic": benchmark.scorer_version}
     launch.begin(begun, config, versions)
@@ -55,7 +62,7 @@ def make_run(
     return items
 
 
-def _config(run_dir: Path, model: Path, overrides: tuple[str, ...] | list[str]) -> RunConfig:
+def _config(run_dir: Path, model: Path, overrides: Sequence[str]) -> RunConfig:
     fixed = ["+sweep=alignment", "benchmarks=[arithmetic]", "engine=scripted", "taboo.ranks=[0,1]", "replicates=1"]
     return load_config([*fixed, f"models=[{{path: {model}}}]", f"run_dir={run_dir}", *overrides])
 
