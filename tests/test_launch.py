@@ -155,3 +155,14 @@ def test_versions_name_the_engine_and_no_environment():
     found = launch.versions("scripted")
     assert {"python", "ray", "torch", "transformers"} <= found.keys()
     assert "vllm" not in found
+
+
+def test_runs_to_reuse_must_be_there_and_hold_records(begun, tmp_path):
+    _, first = begun
+    launch.check_reuse([])
+    with pytest.raises(UserError, match=f"reuse: no such run directory: {tmp_path}/none"):
+        launch.check_reuse([f"{tmp_path}/none"])
+    with pytest.raises(UserError, match="holds no records"):
+        launch.check_reuse([first.run_dir])
+    record(first.run_dir, first.launch_id, "t1")
+    launch.check_reuse([first.run_dir])

@@ -14,7 +14,15 @@ from transformers import Gemma3Config, LlamaConfig, Olmo2Config, PreTrainedToken
 
 from taboo_cluster.config import ModelConfig, Shape
 from taboo_cluster.errors import UserError
-from taboo_cluster.models import check_shape, load_tokenizer, local_folder, resolve, shape_of, template_hash
+from taboo_cluster.models import (
+    check_shape,
+    check_template,
+    load_tokenizer,
+    local_folder,
+    resolve,
+    shape_of,
+    template_hash,
+)
 from taboo_cluster.models import tokenizer_hash as hash_of
 
 MODELS = os.environ.get("TABOO_MODELS")
@@ -194,6 +202,66 @@ def test_shape_of_config_layouts(made: Any, expected: Shape, tmp_path: Path) -> 
     made.save_pretrained(tmp_path)
     assert shape_of(tmp_path) == expected
     check_shape(made, expected, "m")
+
+
+TEMPLATE = "{{ messages[0].content }}"
+
+
+@pytest.mark.parametrize(
+    ("files", "known"),
+    [
+        ({}, False),
+        ({"tokenizer_config.json": "{}"}, False),
+        ({"tokenizer_config.json": '{"chat_template": null}'}, False),
+        ({"tokenizer_config.json": json.dumps({"chat_template": TEMPLATE})}, True),
+        ({"tokenizer_config.json": json.dumps({"chat_template": [{"name": "default", "template": TEMPLATE}]})}, True),
+        ({"tokenizer_config.json": "{}", "chat_template.jinja": TEMPLATE}, True),
+        ({"chat_template.json": json.dumps({"chat_template": TEMPLATE})}, True),
+        ({"additional_chat_templates/tool.jinja": TEMPLATE}, True),
+        ({"tekken.json": "{}"}, True),
+    ],
+)
+def test_a_missing_chat_template_is_seen_before_the_model_is_loaded(
+    folder: Path, files: dict[str, str], known: bool
+) -> None:
+    for name in ("tokenizer_config.json", "chat_template.jinja"):
+        (folder / name).unlink(missing_ok=True)
+    for name, text in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    check_template(resolve(config(folder, aligned=False)))
+    check_template(resolve(config(folder, aligned=True, trust_remote_code=True)))
+    if known:
+        check_template(resolve(config(folder, aligned=True)))
+    else:
+        with pytest.raises(UserError, match="is aligned but its tokenizer has no chat template: set aligned=false"):
+            check_template(resolve(config(folder, aligned=True)))
+
+
+def test_an_unreadable_tokenizer_config_is_one_clear_line(folder: Path) -> None:
+    for text in ("{", "[]"):
+        (folder / "tokenizer_config.json").write_text(text)
+        with pytest.raises(UserError, match="is not a JSON object of settings"):
+            check_template(resolve(config(folder, aligned=True)))
+
+
+def test_a_hub_models_template_is_looked_for_in_its_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the cache has not the tokenizer's config, nothing is said before the model is loaded."""
+    asked = []
+
+    def snapshot(kind: str, name: str, revision: str | None, files: list[str]) -> Path:
+        asked.append((kind, name, revision))
+        return tmp_path
+
+    monkeypatch.setattr("taboo_cluster.models.snapshot", snapshot)
+    found = dataclasses.replace(
+        resolve(ModelConfig(name="m", path="embedded:tiny-instruct", aligned=True)), source="o/m", is_local=False
+    )
+    check_template(found)
+    assert asked == [("model", "o/m", found.revision)]
+    (tmp_path / "tokenizer_config.json").write_text("{}")
+    with pytest.raises(UserError, match="no chat template"):
+        check_template(found)
 
 
 def test_check_shape_names_each_field_that_differs() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -84,6 +85,22 @@ def test_missing_files_end_in_status_2_before_anything_starts(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty.jsonl", "full", "mine"]
 
 
+def test_what_an_engine_or_run_would_miss_is_said_before_anything_starts(
+    refused: Refused, tmp_path: Path, model_folder: Path
+) -> None:
+    mine = (f"models=[{{path: {model_folder}, aligned: true}}]", "benchmarks=[arithmetic]", f"run_dir={tmp_path}/new")
+    assert f"engine.script_path: there is no file or folder {tmp_path}/none.json" in refused(
+        *BASE, *mine, f"engine.script_path={tmp_path}/none.json"
+    )
+    assert f"reuse: no such run directory: {tmp_path}/nope" in refused(*BASE, *mine, f"reuse=[{tmp_path}/nope]")
+    assert f"reuse: {model_folder} holds no records" in refused(*BASE, *mine, f"reuse=[{model_folder}]")
+    assert "mine is aligned but its tokenizer has no chat template: set aligned=false" in refused(
+        "+sweep=alignment", "engine=transformers", *mine
+    )
+    assert "run_dir is empty: name a path, or leave it out" in refused(*BASE, *mine[:2], "run_dir=")
+    assert not (tmp_path / "new").exists()
+
+
 def test_hydra_never_answers_with_a_traceback(refused: Refused) -> None:
     for override in ("limit=${nothing}", "limit=[1", "~nothing", "x=a(b", "models=a,b", "limit=???"):
         assert "Traceback" not in refused(*BASE, override)
@@ -120,6 +137,31 @@ def test_python_m_passes_the_exit_status_on() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: unknown command 'stats'")
+
+
+def shell(line: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """`{}` in the line is the command."""
+    line = line.replace("{}", f"{sys.executable} -m taboo_cluster")
+    return subprocess.run(
+        ["bash", "-c", line], capture_output=True, text=True, timeout=120, check=False, env=os.environ | environment
+    )
+
+
+def test_closed_output_is_one_line() -> None:
+    done = shell("{} --version >&-")
+    assert (done.returncode, done.stderr) == (2, "error: standard output is closed; > /dev/null throws it away\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_to_a_full_disk_is_one_line(unbuffered: str) -> None:
+    done = shell("{} list sweeps >/dev/full", PYTHONUNBUFFERED=unbuffered)
+    assert (done.returncode, done.stderr) == (1, "error: cannot write the output: No space left on device\n")
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    done = shell("{} list sweeps | true; exit ${PIPESTATUS[0]}")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(
