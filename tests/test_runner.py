@@ -41,7 +41,7 @@ class Sums:
     styles = ("direct",)
     default_shots = 0
     max_tokens = 40
-    chance = None
+    chance = 0.25
 
     def items(self):
         return [Item(f"i{n}", f"What is {n} + 1?", str(n + 1), "test", f"c{n}", group="g") for n in range(20)]
@@ -145,7 +145,7 @@ def test_from_config_to_retention_in_one_process(tmp_path):
 
 def test_a_record_holds_what_the_trial_the_engine_and_the_scorer_gave():
     steps = (Step(0, 5, "a", 6, "b", 2, 1.5), Step(3, 7, "c", 8, "d", 2, 0.25))
-    generation = Generation("It is 4", (6, 1, 1, 8, 0), "stop", steps, 1, 2, 1, True, True, 0.5)
+    generation = Generation("It is 4", (6, 1, 1, 8, 0), "stop", steps, 1, 2, 1, True, True, 0.5, 1.5)
     writer, _ = run([trial(ITEMS[3], 1)], lambda r: Completion(r.key, generation, latency_s=2.0))
     (row,) = writer.rows
     expected = {
@@ -173,7 +173,9 @@ def test_a_record_holds_what_the_trial_the_engine_and_the_scorer_gave():
         "question": "What is 3 + 1?",
         "prompt": "Q: What is 3 + 1?\nA:",
         "completion": "It is 4",
+        "chance": 0.25,
         "completion_tokens": 5,
+        "completion_words": 3,
         "outcome": "correct",
         "correct": True,
         "score": 1.0,
@@ -182,6 +184,7 @@ def test_a_record_holds_what_the_trial_the_engine_and_the_scorer_gave():
         "surprisal_total": 1.75,
         "surprisal_mean": 0.875,
         "entropy_mean": 0.5,
+        "entropy_word_start": 1.5,
         "skipped_steps": 1,
         "tie_steps": 2,
         "glued": 1,
