@@ -23,10 +23,10 @@ WITH figures (kind, benchmark, model, quantization, condition, low, high, n, not
     ('retention', 'gsm8k', 'Qwen/Qwen2.5-7B-Instruct', 'none', 'taboo(rank=8)', 0.30, 0.30, 500, NULL),
     ('retention', 'gsm8k', 'allenai/OLMo-2-1124-7B-Instruct', 'none', 'taboo(rank=8)', 0.16, 0.16, 500, NULL),
     ('retention', 'gsm8k', 'google/gemma-3-12b-it', 'none', 'taboo(rank=8)', 0.51, 0.51, 500, NULL),
-    ('retention', 'gsm8k', 'Qwen/Qwen2.5-7B', 'none', 'taboo(rank=8)', 0, 0.08, 500, 'every base model: under 8%'),
-    ('retention', 'gsm8k', 'allenai/OLMo-2-1124-7B', 'none', 'taboo(rank=8)', 0, 0.08, 500, 'every base model: under 8%'),
-    ('retention', 'gsm8k', 'google/gemma-3-12b-pt', 'none', 'taboo(rank=8)', 0, 0.08, 500, 'every base model: under 8%'),
-    ('retention', 'gsm8k', 'meta-llama/Llama-3.1-8B', 'none', 'taboo(rank=8)', 0, 0.08, 500, 'every base model: under 8%'),
+    ('retention', 'gsm8k', 'Qwen/Qwen2.5-7B', 'none', 'taboo(rank=8)', 0, 0.08, 500, 'every base: under 8%'),
+    ('retention', 'gsm8k', 'allenai/OLMo-2-1124-7B', 'none', 'taboo(rank=8)', 0, 0.08, 500, 'every base: under 8%'),
+    ('retention', 'gsm8k', 'google/gemma-3-12b-pt', 'none', 'taboo(rank=8)', 0, 0.08, 500, 'every base: under 8%'),
+    ('retention', 'gsm8k', 'meta-llama/Llama-3.1-8B', 'none', 'taboo(rank=8)', 0, 0.08, 500, 'every base: under 8%'),
     ('accuracy', 'gsm8k', 'google/gemma-3-12b-it', 'none', 'taboo(rank=2)', 0.81, 0.81, 500, NULL),
     ('retention', 'triviaqa', 'meta-llama/Llama-3.1-8B', 'none', 'taboo(rank=1)', 0.45, 0.45, 500, NULL),
     ('retention', 'triviaqa', 'meta-llama/Llama-3.1-8B-Instruct', 'none', 'taboo(rank=1)', 0.53, 0.53, 500, NULL),
@@ -42,17 +42,20 @@ families (base, aligned) AS (
 ),
 of_families AS (
     SELECT 'accuracy' AS kind, 'gsm8k' AS benchmark, aligned AS model, 'taboo(rank=2,trigger=mid_word)' AS condition,
-        0.01::DOUBLE AS low, 0.05::DOUBLE AS high, 500 AS n, 'range over four families; taken to be their aligned models' AS note
+        0.01::DOUBLE AS low, 0.05::DOUBLE AS high, 500 AS n,
+        'range over four families; taken to be their aligned models' AS note
     FROM families
     UNION ALL
-    SELECT 'retention', 'triviaqa', aligned, 'taboo(rank=1)', 0.51, 0.58, 500, 'range over the aligned models of 7B to 12B'
+    SELECT 'retention', 'triviaqa', aligned, 'taboo(rank=1)', 0.51, 0.58, 500,
+        'range over the aligned models of 7B to 12B'
     FROM families WHERE base NOT LIKE 'meta-llama/%'
     UNION ALL
     SELECT 'retention', 'triviaqa', base, 'taboo(rank=1)', 0.43, 0.55, 500, 'range over the base models of 7B to 12B'
     FROM families WHERE base NOT LIKE 'meta-llama/%'
     UNION ALL
     SELECT 'retention', 'humaneval', model, format('taboo(rank={})', rank), 0, 0, 164, 'no program of any model passed'
-    FROM (SELECT base AS model FROM families UNION ALL SELECT aligned FROM families), (VALUES (1), (2), (8)) AS ranks (rank)
+    FROM (SELECT base AS model FROM families UNION ALL SELECT aligned FROM families),
+        (VALUES (1), (2), (8)) AS ranks (rank)
     WHERE NOT (model = 'meta-llama/Llama-3.1-8B-Instruct' AND rank = 2)
 )
 SELECT

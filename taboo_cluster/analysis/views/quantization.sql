@@ -13,7 +13,8 @@ WITH seen AS MATERIALIZED (
 baselines AS MATERIALIZED (SELECT baseline_id, accuracy FROM seen WHERE is_baseline)
 SELECT
     b.model, b.model_revision, b.model_family, b.size_b, b.aligned, b.stage, b.engine,
-    b.benchmark, b.chance, b.split, b.prompt_style, b.n_shots, b.condition, b.perturbations, b.perturbation_seed, b.fragment_p,
+    b.benchmark, b.chance, b.split, b.prompt_style, b.n_shots, b.condition,
+    b.perturbations, b.perturbation_seed, b.fragment_p,
     b.taboo_rank, b.taboo_trigger, b.taboo_word_start, b.taboo_trigger_params, b.temperature, b.top_p, b.sample_seed,
     a.quantization AS quantization_reference, a.dtype AS dtype_reference, b.quantization, b.dtype,
     gap AS difference,
