@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import ChainMap
 from collections.abc import Sequence
 from contextlib import nullcontext
 
@@ -11,7 +12,7 @@ import ray
 from actors.loaded import LoadedModel
 from actors.task import Ref, Report, Task
 from taboo_cluster.errors import EngineDied
-from taboo_cluster.runner import BlockResult, Counts
+from taboo_cluster.runner import BlockResult, Counts, Texts
 
 
 @ray.remote(concurrency_groups={"control": 1})  # type: ignore[call-overload]  # missing in Ray's annotations
@@ -33,12 +34,12 @@ class ModelActor:
         """Load the model and pass the canaries; raises UserError where either cannot be done."""
         return self._load().report
 
-    def run(self, refs: Sequence[Ref]) -> BlockResult:
+    def run(self, refs: Sequence[Ref], *texts: Texts) -> BlockResult:
         """Record these trials; those on disk already are skipped. Everything is durable when it returns."""
         loaded = self._load()
         try:
             with nullcontext() if loaded.report.concurrent else self._turn:
-                result = loaded.runner.run([loaded.trial(ref) for ref in refs])
+                result = loaded.runner.run([loaded.trial(ref) for ref in refs], ChainMap(*map(dict, texts)))
         except EngineDied as error:
             loaded.die(f"engine died: {error}")
         loaded.metrics.add(result)

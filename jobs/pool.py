@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ray
@@ -15,6 +15,7 @@ from jobs.failures import Failure, failure, last_words, one_line
 from jobs.work import BLOCK, ModelWork
 from jobs.worker import GRACE_S, Need, Worker
 from taboo_cluster.errors import UserError
+from taboo_cluster.perturbations.stack import TextKey
 from taboo_cluster.runner import BlockResult, Counts
 
 log = logging.getLogger(__name__)
@@ -34,6 +35,7 @@ class Pool:
         cpus: CPU cores to use.
         gpus: GPUs to use.
         make_task: what a new actor of a model is told, given a replica's number.
+        texts: references to perturbed texts, made ahead of need.
         max_restarts: times an actor may be started again.
         failed: told at once when a model is given up.
         tick: called between events, several times a second at most.
@@ -48,6 +50,7 @@ class Pool:
         cpus: float,
         gpus: float,
         make_task: Callable[[ModelWork, Need, int], Task],
+        texts: Callable[[Sequence[TextKey]], Sequence[Any]],
         max_restarts: int,
         failed: Callable[[ModelWork, Failure], None],
         tick: Callable[[], None],
@@ -56,7 +59,7 @@ class Pool:
         self._works = list(works)
         self._needs = dict(zip((id(work) for work in works), needs, strict=True))
         self._cpus, self._gpus = cpus, gpus
-        self._make_task, self._max_restarts = make_task, max_restarts
+        self._make_task, self._max_restarts, self._texts = make_task, max_restarts, texts
         self._failed, self._tick, self._stopping = failed, tick, stopping
         self._workers: list[Worker] = []
         self._started: dict[int, int] = {}
@@ -165,13 +168,11 @@ class Pool:
 
     def _feed(self) -> None:
         """One block at a time to each worker that has fewest, so that replicas share."""
-        for worker, refs in self._next_blocks():
-            self._calls[worker.run(refs)] = (worker, "run")
-
-    def _next_blocks(self) -> Iterator[tuple[Worker, Any]]:
         for worker in sorted(self._workers, key=lambda worker: worker.blocks):
-            while worker.blocks < worker.depth and (refs := worker.work.next_block()):
-                yield worker, refs
+            while worker.blocks < worker.depth and (block := worker.work.next_block()):
+                refs, keys = block
+                self._calls[worker.run(refs, self._texts(keys))] = (worker, "run")
+                self._texts(worker.work.coming())
 
     def _wait(self) -> None:
         ready, _ = ray.wait(list(self._calls), num_returns=1, timeout=0.2)

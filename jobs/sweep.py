@@ -19,6 +19,7 @@ from jobs.monitor import Monitor
 from jobs.pool import Pool
 from jobs.progress import SweepProgress
 from jobs.summary import conclude
+from jobs.texts import TextStore
 from jobs.work import ModelWork
 from jobs.worker import Need
 from taboo_cluster import canary, compose, launch
@@ -172,12 +173,14 @@ def run(sweep: Sweep, machines: Machines, stop: threading.Event) -> None:
         for note in chain.from_iterable(map(benchmark_notes, sweep.works[0].benchmarks.values())):
             progress.line(f"note: {note}")
         missing = sorted((w for w in sweep.works if w.tally.missing), key=lambda w: -(w.model.size_b or 0.0))
+        texts = TextStore(plain, begun.run_dir, begun.launch_id, machines.cpus)
         pool = Pool(
             missing,
             [chosen[work.index] for work in missing],
             cpus=machines.cpus,
             gpus=float(len(machines.gpus)),
             make_task=make_task,
+            texts=texts.chunks,
             max_restarts=config.cluster.max_restarts,
             failed=monitor.failed,
             tick=lambda: monitor.tick(pool),
@@ -191,6 +194,7 @@ def run(sweep: Sweep, machines: Machines, stop: threading.Event) -> None:
                 work.recount()
             state = "interrupted" if stop.is_set() and sweep.missing else "failed" if sweep.status else "done"
         finally:
+            texts.close()
             monitor.end(pool, state)
 
 

@@ -10,9 +10,10 @@ from actors.task import Ref
 from taboo_cluster.benchmarks.base import Benchmark
 from taboo_cluster.config import ModelConfig, RunConfig
 from taboo_cluster.pending import Pending, Tally, pending, tally
+from taboo_cluster.perturbations.stack import TextKey
 from taboo_cluster.records.reader import recorded
 from taboo_cluster.runner import BlockResult, Counts
-from taboo_cluster.sweep import Block, Cell, blocks, trials
+from taboo_cluster.sweep import CHUNK, Block, Cell, blocks, trials
 from taboo_cluster.trial import Item, ResolvedModel, Trial
 
 BLOCK = 256
@@ -59,6 +60,12 @@ class ModelWork:
         self._numbers = {self._key(cell): n for n, cell in enumerate(cells) if cell.model == index}
         self._cells = [cell for cell in cells if cell.model == index]
         self._items = items
+        perturbed = any(cell.condition.perturbations for cell in self._cells)
+        self._places = (
+            {(name, item.item_id): place for name, of in items.items() for place, item in enumerate(of)}
+            if perturbed
+            else {}
+        )
         self._run_dir = run_dir
         self.total = sum(len(items[cell.benchmark]) for cell in self._cells)
         self._in_flight = 0
@@ -108,15 +115,29 @@ class ModelWork:
         """Trials that are not handed out or done."""
         return max(0, self.total - self.done - self._in_flight * BLOCK)
 
-    def next_block(self) -> list[Ref] | None:
-        """References to the next trials; None while there are none: phase 1 waits for all of phase 0."""
+    def next_block(self) -> tuple[list[Ref], list[TextKey]] | None:
+        """References to the next trials and the texts they need; None where these wait for the phase before."""
         block = self._next
         if block is None or self.problem or (block.phase != self._phase and self._in_flight):
             return None
         self._phase = block.phase
         self._next = next(self._blocks, None)
         self._in_flight += 1
-        return [self._ref(trial) for trial in block.trials]
+        return [self._ref(trial) for trial in block.trials], self._texts(block)
+
+    def coming(self) -> list[TextKey]:
+        """The texts that the block after needs."""
+        return self._texts(self._next) if self._next else []
+
+    def _texts(self, block: Block) -> list[TextKey]:
+        found: dict[TextKey, None] = {}
+        for trial in block.trials:
+            condition = trial.condition
+            if condition.perturbations:
+                chunk = self._places[trial.benchmark, trial.item.item_id] // CHUNK
+                seed = condition.perturbation_seed or 0
+                found[TextKey(trial.benchmark, condition.perturbations, seed, chunk)] = None
+        return list(found)
 
     def _ref(self, trial: Trial) -> Ref:
         attempt = self.known.attempts.get(trial.trial_id, 1) if self.known.attempts else 1

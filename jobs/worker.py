@@ -73,10 +73,10 @@ class Worker:
         """Have the model loaded; answers with a Report."""
         return self.actor.start.remote()
 
-    def run(self, refs: Sequence[Ref]) -> Any:
-        """Hand over a block; answers with its BlockResult."""
+    def run(self, refs: Sequence[Ref], texts: Sequence[Any] = ()) -> Any:
+        """Hand over a block, with references to the texts it needs; answers with its BlockResult."""
         self.blocks += 1
-        return self.actor.run.remote(refs)
+        return self.actor.run.remote(refs, *texts)
 
     def ask(self) -> Any:
         """Ask how far its blocks are; answers with Counts."""

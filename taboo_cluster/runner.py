@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
@@ -17,7 +18,7 @@ from taboo_cluster.errors import TrialError, UserError
 from taboo_cluster.hashing import stable_hash
 from taboo_cluster.models import template_hash, tokenizer_hash
 from taboo_cluster.perturbations.base import Subject
-from taboo_cluster.perturbations.stack import framed_prompt, perturb
+from taboo_cluster.perturbations.stack import Perturbed, framed_prompt, perturb
 from taboo_cluster.prompts import Rendered, render
 from taboo_cluster.records.clean import clean_text
 from taboo_cluster.rows import (
@@ -38,6 +39,10 @@ Finder = Callable[[Sequence[str]], Mapping[str, Row]]
 
 _Finish = Callable[[], Row]
 """Makes a row of what an engine gave: reads and scores it."""
+
+
+Texts = Mapping[tuple[str, str, int, str], Perturbed]
+"""Perturbed items by benchmark, stack, seed and item_id."""
 
 
 class Writer(Protocol):
@@ -186,8 +191,10 @@ class TrialRunner:
                 counts.add(part)
         return counts
 
-    def run(self, trials: Sequence[Trial]) -> BlockResult:
+    def run(self, trials: Sequence[Trial], texts: Texts = MappingProxyType({})) -> BlockResult:
         """Record every trial that is not recorded yet, in the order the engine finishes them.
+
+        `texts` are perturbed already; one that is not among them is made here, the same.
 
         A trial that fails becomes a record with its error. Raises EngineDied, or UserError for a model that cannot be
         prompted as asked, once what was finished is on disk.
@@ -204,7 +211,7 @@ class TrialRunner:
         self._in_hand[id(result)] = result
         try:
             with Beside() as beside:
-                for benchmark, finish, made in self._rows(trials):
+                for benchmark, finish, made in self._rows(trials, texts):
                     if getattr(self._benchmarks[benchmark], "slow_scoring", False):
                         beside.add(partial(record, finish, made))
                     else:
@@ -214,7 +221,7 @@ class TrialRunner:
             self._writer.flush()
         return result
 
-    def _rows(self, trials: Sequence[Trial]) -> Iterator[tuple[str, _Finish, bool]]:
+    def _rows(self, trials: Sequence[Trial], texts: Texts) -> Iterator[tuple[str, _Finish, bool]]:
         """For every row its benchmark, what is left to do for it, and whether an output was made for it."""
         waiting: dict[str, list[_Ready]] = {}
         for trial in trials:
@@ -224,7 +231,7 @@ class TrialRunner:
             if (row["trial_id"], trial.attempt) in self._recorded:
                 continue
             try:
-                ready = self._ready(trial, row)
+                ready = self._ready(trial, row, texts)
             except TrialError as error:
                 yield trial.benchmark, partial(_failed, row, error), False
             else:
@@ -277,13 +284,16 @@ class TrialRunner:
             entropy=self._entropy,
         )
 
-    def _ready(self, trial: Trial, row: Row) -> _Ready:
+    def _ready(self, trial: Trial, row: Row, texts: Texts) -> _Ready:
         """The trial with its prompt as it is fed and the prompt's columns; raises TrialError where it cannot be fed."""
         benchmark, condition = self._benchmarks[trial.benchmark], trial.condition
         subject = Subject(trial.item)
         try:
             if condition.perturbations:
-                perturbed = perturb(trial.item, condition.perturbations, condition.perturbation_seed or 0)
+                stack, seed = condition.perturbations, condition.perturbation_seed or 0
+                perturbed = texts.get((trial.benchmark, stack, seed, trial.item.item_id)) or perturb(
+                    trial.item, stack, seed
+                )
                 subject = perturbed.subject
                 row |= perturbed_columns(perturbed)
             prompt = framed_prompt(benchmark, subject, condition.prompt_style, condition.n_shots)

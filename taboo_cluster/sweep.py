@@ -14,6 +14,9 @@ from taboo_cluster.hashing import stable_hash, stable_rng
 from taboo_cluster.perturbations.stack import variant_seed
 from taboo_cluster.trial import Condition, Item, ResolvedModel, Sampling, Taboo, Trial
 
+CHUNK = 256
+"""Items whose perturbed texts are made at once."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -113,19 +116,39 @@ def trials(
 ) -> Iterator[tuple[int, Trial]]:
     """(phase, trial) of every trial of one model, made as they are asked for.
 
-    A phase's trials come in one seeded order that mixes benchmarks, conditions and replicates. `items` are by
+    A phase's trials come in one seeded order that mixes benchmarks, conditions and replicates; perturbed ones chunk by
+    chunk of texts, the same order of chunks for every model, so that a text is made once for all. `items` are by
     benchmark, subsampled already.
     """
     for phase in sorted({cell.phase for cell in cells}):
         chosen = [cell for cell in cells if cell.phase == phase]
-        ends = np.cumsum([len(items[cell.benchmark]) for cell in chosen])
-        order = stable_rng("trial order", seed, model.name, phase).permutation(int(ends[-1]))
-        for position in order:
-            index = int(np.searchsorted(ends, position, side="right"))
-            cell = chosen[index]
-            of_cell = items[cell.benchmark]
-            item = of_cell[len(of_cell) - int(ends[index] - position)]
-            yield phase, Trial(model, engine, cell.benchmark, item, cell.condition, cell.replicate)
+        for number, (own, first, last) in enumerate(_chunks(chosen, items, seed)):
+            parts = [items[cell.benchmark][first:last] for cell in own]
+            ends = np.cumsum([len(part) for part in parts])
+            order = stable_rng("trial order", seed, model.name, phase, number).permutation(int(ends[-1]))
+            for position in order:
+                index = int(np.searchsorted(ends, position, side="right"))
+                cell, part = own[index], parts[index]
+                item = part[len(part) - int(ends[index] - position)]
+                yield phase, Trial(model, engine, cell.benchmark, item, cell.condition, cell.replicate)
+
+
+def _chunks(
+    cells: Sequence[Cell], items: Mapping[str, Sequence[Item]], seed: int
+) -> Iterator[tuple[list[Cell], int, int | None]]:
+    """Cells with the range of items that is done together: clean cells whole, perturbed ones by chunk of texts."""
+    clean = [cell for cell in cells if not cell.condition.perturbations]
+    if clean:
+        yield clean, 0, None
+    by_text: dict[tuple[str, str, int], list[Cell]] = {}
+    for cell in cells:
+        condition = cell.condition
+        if condition.perturbations:
+            key = (cell.benchmark, condition.perturbations, condition.perturbation_seed or 0)
+            by_text.setdefault(key, []).append(cell)
+    chunks = [(key, first) for key in by_text for first in range(0, len(items[key[0]]), CHUNK)]
+    for key, first in sorted(chunks, key=lambda chunk: stable_hash("chunk order", seed, chunk)):
+        yield by_text[key], first, first + CHUNK
 
 
 def blocks(

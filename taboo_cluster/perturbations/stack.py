@@ -50,6 +50,16 @@ class Perturbed:
     """Whether what the model sees really changed."""
 
 
+@dataclass(frozen=True)
+class TextKey:
+    """Names the texts of one chunk of a benchmark's items (as subsampled, `sweep.CHUNK` at a time) under one variant."""
+
+    benchmark: str
+    stack: str
+    seed: int
+    chunk: int
+
+
 @functools.cache
 def members(text: str) -> tuple[Member, ...]:
     """The members of a stack written as `typos+padding(char=quote)`. Raises UserError for an unknown one."""
