@@ -86,14 +86,16 @@ class HumanEval:
         self._items: Sequence[Item] | None = None
 
     def items(self) -> Sequence[Item]:
-        """The items, in the source's order. Raises UserError for a missing, empty or malformed source."""
+        """The items, in order of their ids. Raises UserError for a missing, empty or malformed source."""
         if self._items is None:
             path, split, revision = self._options.path, self._options.split, self._options.revision
             rows = local_rows(path, split) if path else hub_rows(DATASET, SUBSET, split, revision, FILES)
-            items = {item.item_id: item for item in (_item(row, split) for row in rows)}
-            if len(items) < len(rows):
-                raise UserError(f"{path or DATASET}: {len(rows) - len(items)} rows have the task_id of another one")
-            self._items = list(items.values())
+            known: dict[str, Item] = {}
+            for row in rows:
+                item = _item(row, split)
+                if known.setdefault(item.item_id, item) != item:
+                    raise UserError(f"{row.where}: another row has the task_id {item.item_id} too, and they differ")
+            self._items = [known[task] for task in sorted(known)]
         return self._items
 
     def prompt(self, item: Item, question: str, style: str, n_shots: int) -> Prompt:

@@ -16,7 +16,7 @@ PASSING = Program("def f(x):\n    return x + 1\n", "f", _TESTS)
 FAILING = Program("def f(x):\n    return None\n", "f", _TESTS)
 """What a box has to tell apart before it is used."""
 
-_CORES = len(os.sched_getaffinity(0))
+_CORES = os.cpu_count() or 1
 _slots = threading.BoundedSemaphore(_CORES)
 _alone = threading.Lock()
 

@@ -61,9 +61,16 @@ def test_items(tmp_path: Path) -> None:
     )
 
 
-def test_two_rows_of_one_task_are_a_mistake(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="1 rows have the task_id of another one"):
-        benchmark(tmp_path, ROW, {**ROW, "prompt": "def f(): pass"}).items()
+def test_h12_the_order_of_rows_does_not_matter_and_a_row_twice_counts_once(tmp_path: Path) -> None:
+    other = {**ROW, "task_id": "HumanEval/1"}
+    one, two = (benchmark(tmp_path, *rows).items() for rows in ((ROW, other, ROW), (other, ROW)))
+    assert one == two
+    assert [item.item_id for item in one] == ["HumanEval/1", "HumanEval/900"]
+
+
+def test_h12_two_tasks_of_one_id_are_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="line 2: another row has the task_id HumanEval/900 too, and they differ"):
+        benchmark(tmp_path, ROW, {**ROW, "canonical_solution": "    return x + x\n"}).items()
 
 
 @pytest.mark.parametrize(

@@ -309,7 +309,7 @@ def test_j3_no_more_programs_at_once_than_cores_and_a_late_one_once_more_alone(
         thread.start()
     for thread in threads:
         thread.join()
-    assert most <= len(os.sched_getaffinity(0))
+    assert most <= (os.cpu_count() or 1)
     assert beside_retry == [0] * 9
     assert results == {source: "timeout" if source == "always late" else "passed" for source in sources}
     assert seen == {source: 2 if "late" in source else 1 for source in sources}
