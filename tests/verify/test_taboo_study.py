@@ -25,8 +25,8 @@ PATHS = {
 TABLES = {
     "Retention": """
         SELECT benchmark, taboo_rank AS rank, retention, ci_low, ci_high, n, paper, accuracy, baseline_accuracy,
-        coverage, dose_bits, interventions_per_word AS per_word, length_ratio, truncated_share FROM retention WHERE chance IS NULL
-        ORDER BY benchmark, rank""",
+        coverage, dose_bits, interventions_per_word AS per_word, length_ratio, truncated_share
+        FROM retention WHERE chance IS NULL ORDER BY benchmark, rank""",
     "Multiple choice by letter, against guessing": """
         SELECT benchmark, taboo_rank AS rank, accuracy, ci_low, ci_high, n, chance, at_chance, coverage, truncated_share
         FROM boundary ORDER BY benchmark, rank""",
