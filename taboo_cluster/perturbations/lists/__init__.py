@@ -1,0 +1,1 @@
+"""Word lists of the perturbations, part of the package: nothing is downloaded."""
