@@ -1,8 +1,9 @@
 """mmlu_open: MMLU's questions without their options, answered in words and scored by the right option's text.
 
 Left out are questions that cannot be asked so (`left_out`): those that speak of their options (`which of the
-following`, `all of the above`), those whose answer has more than five words, which nobody would word alike, and those
-whose answer is yes, no, true or false, which guessing gets right. `notes` says how many.
+following`, `all of the above`), those whose answer has more than five words, which nobody would word alike, those whose
+answer is yes, no, true or false, which guessing gets right, and those where another option differs from the answer in
+signs only (`p ∨ q`, `p ⊃ q`), which normalisation does not tell apart. `notes` says how many.
 
 An answer is right where it equals the right option's text, both normalised as for triviaqa, or where that text and no
 other option's occurs in it, unless the answer denies something. Where all options are one number each, with the same
@@ -14,6 +15,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from taboo_cluster.benchmarks.base import BENCHMARKS, BenchmarkEntry, Prompt, Verdict
@@ -57,17 +59,21 @@ class MmluOpen:
         """Items to be asked, and how many of the others are left out for which reason."""
         items, reasons = [], Counter[str]()
         for item in load(self._options).items:
-            reason = None if "problem" in item.extras else left_out(item)
-            if reason is None:
+            if "problem" in item.extras:
                 items.append(item)
-            else:
+            elif reason := left_out(item):
                 reasons[reason] += 1
+            else:
+                items.append(replace(item, gold=gold_text(item)))
         if not items or "problem" in items[0].extras:
             raise UserError(f"{self._options.path or DATASET} has no question that can be asked without its options")
         return items, reasons
 
     def items(self) -> Sequence[Item]:
-        """The items, in order of their ids; those that cannot be asked at all come last. Raises UserError."""
+        """In order of their ids, gold is the right option's text; those that cannot be asked at all come last.
+
+        Raises UserError.
+        """
         return self._sorted[0]
 
     @property
@@ -88,13 +94,9 @@ class MmluOpen:
         checked_choices(item)
         return few_shot(question, _SHOTS[:n_shots], style, instruction(style, "the answer in a few words"), self._stop)
 
-    def judged_as(self, item: Item, question: str) -> tuple[str, str]:
-        """For a judge: the question, and the right option's text."""
-        return question, gold_text(item)
-
     def score(self, item: Item, completion: str, finish_reason: str) -> Verdict:
         """The answer against the right option's text; numbers by value."""
-        choices, gold = item.extras["choices"], gold_text(item)
+        choices, gold = item.extras["choices"], item.gold
         found = find_answer(completion, "last_line")
         if differ_by_number(choices) and not (found and NEGATION.match(found.text)):
             return score_number(gold, completion, finish_reason)
@@ -111,25 +113,27 @@ class MmluOpen:
     def canaries(self) -> tuple[tuple[Item, str, bool], ...]:
         """The right option's text is correct; an empty text and another option's are not."""
         item = self.items()[0]
-        gold = gold_text(item)
-        other = next(choice for choice in item.extras["choices"] if normalise(choice) != normalise(gold))
-        return ((item, f"Answer: {gold}", True), (item, "", False), (item, f"Answer: {other}", False))
+        other = next(choice for choice in item.extras["choices"] if normalise(choice) != normalise(item.gold))
+        return ((item, f"Answer: {item.gold}", True), (item, "", False), (item, f"Answer: {other}", False))
 
 
 def gold_text(item: Item) -> str:
-    """The right option's text."""
+    """The right option's text, of an item of mmlu."""
     return str(item.extras["choices"][LETTERS.index(item.gold)])
 
 
 def left_out(item: Item) -> str | None:
-    """Why a question cannot be asked without its options; None where it can."""
-    gold = normalise(gold_text(item))
-    if _ASKS_FOR_ONE.search(item.question) or any(map(speaks_of_options, item.extras["choices"])):
+    """Why a question of mmlu cannot be asked without its options; None where it can."""
+    text, choices = gold_text(item), item.extras["choices"]
+    gold = normalise(text)
+    if _ASKS_FOR_ONE.search(item.question) or any(map(speaks_of_options, choices)):
         return "that speak of their options"
     if not gold or len(gold.split()) > MOST_WORDS:
         return f"with an answer of more than {MOST_WORDS} words"
     if _GUESSABLE.match(gold):
         return "with an answer that guessing gets right"
+    if any(normalise(choice) == gold for choice in choices if choice != text):
+        return "whose options differ in signs only"
     return None
 
 

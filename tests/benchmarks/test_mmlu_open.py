@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from taboo_cluster.benchmarks import mmlu, mmlu_open
 from taboo_cluster.benchmarks.base import BENCHMARKS
 from taboo_cluster.benchmarks.mmlu_data import Options
 from taboo_cluster.benchmarks.mmlu_open import differ_by_number, gold_text, left_out, named
-from taboo_cluster.benchmarks.short_answer import normalise
 from taboo_cluster.errors import TrialError, UserError
 from taboo_cluster.trial import Item
 
@@ -23,6 +23,12 @@ ACIDS = ("acid", "nucleic acid", "the base", "salt")
 
 def item(*choices: str, gold: str = "A", question: str = "What is it?") -> Item:
     return Item("id", question, gold, "test", "id", "subject", {"choices": list(choices)})
+
+
+def opened(*choices: str, gold: str = "A") -> Item:
+    """An item as mmlu_open has it, its gold answer a text."""
+    made = item(*choices, gold=gold)
+    return replace(made, gold=gold_text(made))
 
 
 def row(question: str, *choices: str, answer: int = 0) -> dict[str, Any]:
@@ -88,6 +94,9 @@ def test_a28_so_are_questions_whose_options_speak_of_one_another(choice: str) ->
         (("a base that is an alkali", "acid"), None),
         (("Yes", "No"), "with an answer that guessing gets right"),
         (("True, False", "False, True"), "with an answer that guessing gets right"),
+        (("p ∨ q", "p ⊃ q", "q ⊃ p"), "whose options differ in signs only"),
+        (("q ⊃ p", "p ∨ q", "p ⊃ q"), None),
+        (("acid", "acid", "base"), None),
         (("Norway", "Nothing at all"), None),
         (("vitamin a and sugar", "nonesuch", "the whole of it"), None),
     ],
@@ -108,7 +117,9 @@ def test_the_note_counts_what_is_left_out(tmp_path: Path) -> None:
 
 def test_items_are_those_of_mmlu(tmp_path: Path) -> None:
     options = Options(path=write(tmp_path / "a.jsonl", row("What is it?", *ACIDS), row("Which?", "salt", "acid")))
-    assert mmlu_open.MmluOpen(options).items() == mmlu.Mmlu(options).items()
+    own, lettered = mmlu_open.MmluOpen(options).items(), mmlu.Mmlu(options).items()
+    assert [replace(each, gold="") for each in own] == [replace(each, gold="") for each in lettered]
+    assert {each.gold for each in own} == {"acid", "salt"}
 
 
 def test_a27_an_item_that_cannot_be_asked_is_an_error_and_not_left_out(tmp_path: Path) -> None:
@@ -170,7 +181,7 @@ def test_the_prompts(benchmark: mmlu_open.MmluOpen) -> None:
     ],
 )
 def test_a30_answers_in_words(benchmark: mmlu_open.MmluOpen, gold: str, completion: str, outcome: str) -> None:
-    assert benchmark.score(item(*ACIDS, gold=gold), completion, "stop").outcome == outcome
+    assert benchmark.score(opened(*ACIDS, gold=gold), completion, "stop").outcome == outcome
 
 
 @pytest.mark.parametrize(
@@ -184,7 +195,7 @@ def test_a30_answers_in_words(benchmark: mmlu_open.MmluOpen, gold: str, completi
 def test_a16_a_text_stopped_by_length_needs_a_final_form(
     benchmark: mmlu_open.MmluOpen, completion: str, outcome: str
 ) -> None:
-    assert benchmark.score(item(*ACIDS), completion, "length").outcome == outcome
+    assert benchmark.score(opened(*ACIDS), completion, "length").outcome == outcome
 
 
 @pytest.mark.parametrize(
@@ -220,7 +231,7 @@ def test_options_that_differ_by_one_number(choices: tuple[str, ...], expected: b
     ],
 )
 def test_a9_numbers_by_value(benchmark: mmlu_open.MmluOpen, completion: str, outcome: str) -> None:
-    assert benchmark.score(item("1,200 m/s", "400 m/s"), completion, "stop").outcome == outcome
+    assert benchmark.score(opened("1,200 m/s", "400 m/s"), completion, "stop").outcome == outcome
 
 
 def test_a_longer_option_hides_a_shorter_one_inside_it() -> None:
@@ -231,7 +242,7 @@ def test_a_longer_option_hides_a_shorter_one_inside_it() -> None:
 
 def test_canaries_hold(tmp_path: Path) -> None:
     entry = BENCHMARKS.get("mmlu_open")
-    for choices in (ACIDS, ("30", "40"), ("x", "X!", "y")):
+    for choices in (ACIDS, ("30", "40"), ("x", "x", "y")):
         built = entry.build(entry.options(path=write(tmp_path / "a.jsonl", row("What is it?", *choices))))
         for each, completion, right in built.canaries():
             assert built.score(each, completion, "stop").correct is right
@@ -248,10 +259,10 @@ def test_real_files() -> None:
     assert counts[0] == len(items)
     assert sum(counts) == len(every)
     for each in items:
-        gold = gold_text(each)
+        gold = each.gold
         for form in (f"Let us see.\nAnswer: {gold}", f" {gold}", f"The answer is {gold}"):
             assert made.score(each, form, "stop").correct, (form, each)
         assert not made.score(each, f"Answer: not {gold}", "stop").correct
         for other in each.extras["choices"]:
-            if normalise(other) != normalise(gold):
+            if other != gold:
                 assert not made.score(each, f"Answer: {other}", "stop").correct, (other, each)
