@@ -29,7 +29,7 @@ from taboo_cluster.runner import describe
 from taboo_cluster.tree import parse_override
 
 ROWS = 512
-"""Completions in memory as Python objects at once; of the rest of a part, compressed columns."""
+"""Completions in memory as Python objects at once."""
 
 FACTS = ("model", "quantization", "dtype", "benchmark", "condition", "replicate", "item_id")
 """Of a trial: what its changed verdict is listed with."""
@@ -51,7 +51,6 @@ _ONE_PART = """
     WHERE parts.attempt IS NOT DISTINCT FROM waiting.attempt
         AND parts.started_at IS NOT DISTINCT FROM waiting.started_at
         AND parts.completion IS NOT NULL
-    QUALIFY row_number() OVER (PARTITION BY trial_id) = 1
 """
 
 
@@ -139,7 +138,7 @@ def load_scorers(
 
 
 def rescore(run_dir: str, scorers: Mapping[str, Scorer], rescore_id: str) -> tuple[int, Iterator[Rescored]]:
-    """(number of completions, their new verdicts as they are made); one part is in memory at a time.
+    """(number of completions, their new verdicts as they are made); their texts pass through memory, some at a time.
 
     A scorer that fails costs its own trial only, which is an error from now on.
     """
@@ -154,15 +153,14 @@ def rescore(run_dir: str, scorers: Mapping[str, Scorer], rescore_id: str) -> tup
 
 
 def _rescored(run_dir: str, known: pa.Table, scorers: Mapping[str, Scorer], rescore_id: str) -> Iterator[Rescored]:
+    done: set[str] = set()
     with duckdb.connect() as connection:
-        connection.register("known", known)
-        connection.execute("CREATE TABLE waiting AS FROM known")
-        read = lambda: connection.sql(_ONE_PART).to_arrow_table()  # noqa: E731
-        for part in read_part_by_part(connection, Store.open(run_dir), RECORDS, RECORD, read):
-            for batch in part.to_batches(max_chunksize=ROWS):
-                yield from _scored(batch.to_pylist(), scorers, rescore_id)
-            connection.register("done", part.select(["trial_id"]))
-            connection.execute("DELETE FROM waiting WHERE trial_id IN (SELECT trial_id FROM done)")
+        connection.register("waiting", known)
+        read = lambda: connection.sql(_ONE_PART).to_arrow_reader(ROWS)  # noqa: E731
+        for batch in read_part_by_part(connection, Store.open(run_dir), RECORDS, RECORD, read):
+            fresh = {row["trial_id"]: row for row in batch.to_pylist() if row["trial_id"] not in done}
+            done |= fresh.keys()
+            yield from _scored(list(fresh.values()), scorers, rescore_id)
 
 
 def _scored(rows: Sequence[Row], scorers: Mapping[str, Scorer], rescore_id: str) -> Iterator[Rescored]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import uuid
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -102,12 +102,12 @@ def read_part_by_part(
     store: Store,
     folder: str,
     columns: tuple[Column, ...],
-    read: Callable[[], T],
+    read: Callable[[], Iterable[T]],
 ) -> Iterator[T]:
-    """What `read` makes of each part, one in memory at a time; `parts` is the view of `read_parts`, over one part.
+    """What `read` yields of each part in turn; `parts` is the view of `read_parts`, over one part.
 
     A part that a running writer merges away meanwhile is met again in the merged one, so that a row may come twice
-    but never stays away. A damaged part is left out, with a warning in the log.
+    but never stays away. A damaged part is left out from where it is damaged, with a warning in the log.
     """
     seen: set[str] = set()
     for _ in range(ATTEMPTS):
@@ -116,8 +116,8 @@ def read_part_by_part(
         for name in fresh:
             try:
                 _make_view(connection, [(store, name)], columns)
-                result = read()
-            except duckdb.Error:
+                yield from read()
+            except (duckdb.Error, OSError):  # the latter where an Arrow reader meets the damage
                 try:
                     problem = damage(store, name)
                 except FileNotFoundError:
@@ -125,8 +125,6 @@ def read_part_by_part(
                 if problem is None:
                     raise
                 log.warning("unreadable part left out: %s: %s", store.path(name), problem)
-            else:
-                yield result
         if not fresh:
             return
 
