@@ -22,13 +22,15 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from taboo_cluster.benchmarks.base import Verdict
 from taboo_cluster.benchmarks.outcome import INVISIBLE, answer_part, verdict
 
 SCORER_VERSION = "choices-1"
 """Changes whenever the same completion could be scored differently."""
 
-LETTERS = "ABCDEFGHIJ"
+LETTERS = "ABCDEFGHIJKLMNOP"
 """Of the options, in the order shown."""
 
 _LANGUAGES = "answers?|antwort|r[ée]ponse|respuesta|risposta|resposta"
@@ -79,6 +81,13 @@ _OF_OPTIONS = re.compile(
     r"|\b(?-i:[A-D])\)?\s*(?:,|and|or|&|nor)\s*\(?(?-i:[A-D])\b",
     re.IGNORECASE,
 )
+_NAMES_LETTERS = re.compile(
+    r"\b(?-i:[A-P])\)?\s*(?:,|and|or|&|nor)\s*\(?(?-i:[A-P])\b"
+    r"|\b(?:both|either|neither|only|options?|choices?|answers?)\s+\(?[a-p]\)?(?=\s*(?:$|[,.;&]|(?:and|or|nor)\b))"
+    r"|(?<![\w'’])\(?[a-p]\)?\s*(?:,|and|or|&|nor)\s*\(?[a-p]\)?(?:\s+only)?\W*$",
+    re.IGNORECASE,
+)
+_OF_TWO = re.compile(r"\b(?:both|either|neither)\b", re.IGNORECASE)
 _AFTER_MARK = re.compile(r"\s*[*_\"'”`)\]}$]*(?:\s*$|[.):,;]|\s+[-–—]|\s*[\n=→]|\s+(?:because|since|as|and|or)\b)")
 
 
@@ -97,14 +106,34 @@ class Reading:
         return self.form in ("boxed", "tag", "phrase", "first_line")
 
 
-def lettered(choices: Sequence[str]) -> str:
+def lettered(choices: Sequence[str], labels: Sequence[str] = LETTERS) -> str:
     """The options, one a line: `A. ...`."""
-    return "\n".join(f"{letter}. {choice}" for letter, choice in zip(LETTERS, choices, strict=False))
+    return "\n".join(f"{letter}. {choice}" for letter, choice in zip(labels, choices, strict=False))
 
 
 def speaks_of_options(choice: str) -> bool:
     """True for an option that means others: `all of the above`, `both A and B`, `neither`."""
     return _OF_OPTIONS.search(choice) is not None
+
+
+def names_letters(choice: str) -> bool:
+    """True for an option that names others by letter: `both A and B`, `B, C`, `only a`."""
+    return _NAMES_LETTERS.search(choice) is not None
+
+
+def shuffled_order(choices: Sequence[str], rng: np.random.Generator) -> list[int]:
+    """An order of the options drawn evenly: the index of each as it is now, by new place.
+
+    Options that speak of others (`all of the above`) keep their place at the end. Nothing moves where that would change
+    what one means: it names others by letter, does not stand at the end, or speaks of two (`either of the above`) where
+    there are more.
+    """
+    free = [index for index, choice in enumerate(choices) if not (speaks_of_options(choice) or names_letters(choice))]
+    bound = choices[len(free) :]
+    apart = free != list(range(len(free))) or any(map(names_letters, bound))
+    if apart or (len(free) != 2 and any(map(_OF_TWO.search, bound))):
+        return list(range(len(choices)))
+    return [*map(int, rng.permutation(len(free))), *range(len(free), len(choices))]
 
 
 def read_letters(text: str, choices: Sequence[str]) -> Reading | None:

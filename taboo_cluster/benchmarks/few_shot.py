@@ -1,7 +1,8 @@
 """Prompts of short-answer benchmarks: a question, worked examples, the answer on a line of its own.
 
 Base models read blocks of `Question:`, `Reasoning:` (style cot only) and `Answer:`; aligned models read turns whose
-answers end in a line `Answer: ...`.
+answers end in a line `Answer: ...`. Without examples, which show the form of an answer, both are told to write it as
+`<answer>X</answer>` (`zero_shot`).
 """
 
 from __future__ import annotations
@@ -62,6 +63,26 @@ def few_shot(
         ),
         user=f"{question}\n\n{asked}",
         plain="\n\n".join([*blocks, f"Question: {question}\n{'Reasoning' if reasoned else 'Answer'}:"]),
+        stop=STOP if stop is None else stop,
+        chat_stop=stop or (),
+    )
+
+
+def zero_shot(question: str, style: str, answer: str, stop: tuple[str, ...] | None = None) -> Prompt:
+    """The prompt for a question without examples: the answer is asked for as `<answer>X</answer>` (METHODS section 2).
+
+    Args:
+        question: with its options, where it has any.
+        style: `cot` (free reasoning comes first) or `direct`.
+        answer: what X is, e.g. `the letter of the right option`.
+        stop: as for `few_shot`.
+    """
+    how = "Reason step by step. Then write" if style == COT else "Do not explain anything. Write only"
+    asked = f"{question}\n\n{how} <answer>X</answer>, where X is {answer}."
+    return Prompt(
+        shots=(),
+        user=asked,
+        plain=f"Question: {asked}\n{'Reasoning' if style == COT else 'Answer'}:",
         stop=STOP if stop is None else stop,
         chat_stop=stop or (),
     )

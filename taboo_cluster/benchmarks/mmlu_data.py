@@ -1,21 +1,14 @@
-"""MMLU's questions (Hendrycks et al. 2021), for the benchmarks that ask them: rows to items, examples, settings.
-
-A row whose options or answer cannot be used (no options, a blank one, an answer beyond them, two answers to one
-question) is an item all the same: each of its trials becomes a record with the error `item_invalid`. It is neither
-wrong nor left out.
-"""
+"""MMLU's questions (Hendrycks et al. 2021), for the benchmarks that ask them: rows to items, examples, settings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from taboo_cluster.benchmarks.choices import LETTERS
+from taboo_cluster.benchmarks.choice_items import choice_item, unique_choices
 from taboo_cluster.benchmarks.sources import Row, csv_rows, hub_rows, local_rows
-from taboo_cluster.errors import TrialError, UserError, unknown
-from taboo_cluster.hashing import stable_hash
+from taboo_cluster.errors import UserError, unknown
 from taboo_cluster.trial import Item
 
 DATASET, SUBSET = "cais/mmlu", "all"
@@ -110,7 +103,7 @@ def load(options: Options) -> Questions:
     """
     rows = _rows(options, options.split)
     wanted = _subjects(options, rows)
-    items = _unique(_item(row, options.split) for row in rows if row.text("subject") in wanted)
+    items = unique_choices(_item(row, options.split) for row in rows if row.text("subject") in wanted)
     if "problem" in items[0].extras:
         raise UserError(f"{options.path or DATASET}: no question can be asked; {items[0].extras['problem']}")
     examples: dict[str, list[Item]] = {}
@@ -118,14 +111,6 @@ def load(options: Options) -> Questions:
         if "problem" not in example.extras:
             examples.setdefault(str(example.group), []).append(example)
     return Questions(items, examples)
-
-
-def checked_choices(item: Item) -> Sequence[str]:
-    """The options of an item; raises TrialError `item_invalid` where it cannot be asked."""
-    if "problem" in item.extras:
-        raise TrialError("item_invalid", item.extras["problem"])
-    choices: Sequence[str] = item.extras["choices"]
-    return choices
 
 
 def _rows(options: Options, split: str) -> list[Row]:
@@ -176,39 +161,5 @@ def _subjects(options: Options, rows: Sequence[Row]) -> set[str]:
 
 
 def _item(row: Row, split: str) -> Item:
-    """Its id is a hash of subject, question and options, so that neither place nor order in a file matters."""
-    question, subject = row.text("question").strip(), row.text("subject")
     choices, answer = row.values.get("choices"), row.values.get("answer")
-    problem = _problem(choices, answer)
-    shown = [str(choice).strip() for choice in choices] if isinstance(choices, list) else []
-    item_id = stable_hash(subject, question, shown)[:16]
-    gold = str(answer) if problem else LETTERS[int(str(answer))]
-    extras: dict[str, Any] = {"choices": shown} | ({"problem": f"{row.where}: {problem}"} if problem else {})
-    return Item(item_id, question, gold, split, item_id, subject, extras)
-
-
-def _problem(choices: Any, answer: Any) -> str | None:
-    if not isinstance(choices, list) or not choices:
-        return "the question has no options"
-    if not 2 <= len(choices) <= len(LETTERS):
-        return f"the question has {len(choices)} options, not 2 to {len(LETTERS)}"
-    if not all(isinstance(choice, str) and choice.strip() for choice in choices):
-        return "an option is blank or not text"
-    if type(answer) is not int or not 0 <= answer < len(choices):
-        return f"the answer {answer!r} is not an index from 0 to {len(choices) - 1}"
-    return None
-
-
-def _unique(items: Iterable[Item]) -> list[Item]:
-    """Each item once, by id, those with a problem last; a question with two answers has one."""
-    known: dict[str, dict[str, Item]] = {}
-    for item in items:
-        known.setdefault(item.item_id, {}).setdefault(item.gold, item)
-    found = [next(iter(same.values())) if len(same) == 1 else _contradicted(same) for same in known.values()]
-    return sorted(found, key=lambda item: ("problem" in item.extras, item.item_id))
-
-
-def _contradicted(same: Mapping[str, Item]) -> Item:
-    golds, item = "/".join(sorted(same)), next(iter(same.values()))
-    problem = f"its rows give different answers, {golds}: {item.question[:80]!r}"
-    return replace(item, gold=golds, extras={**item.extras, "problem": problem})
+    return choice_item(row.text("question"), choices, answer, split, row.where, group=row.text("subject"))

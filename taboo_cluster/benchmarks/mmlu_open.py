@@ -19,9 +19,10 @@ from dataclasses import replace
 from functools import cached_property
 
 from taboo_cluster.benchmarks.base import BENCHMARKS, BenchmarkEntry, Prompt, Verdict
+from taboo_cluster.benchmarks.choice_items import checked_choices
 from taboo_cluster.benchmarks.choices import LETTERS, speaks_of_options
 from taboo_cluster.benchmarks.few_shot import COT, DIRECT, Example, check_condition, checked, few_shot, instruction
-from taboo_cluster.benchmarks.mmlu_data import DATASET, SHOTS, Options, checked_choices, load
+from taboo_cluster.benchmarks.mmlu_data import DATASET, SHOTS, Options, load
 from taboo_cluster.benchmarks.numeric import extract_number, score_number
 from taboo_cluster.benchmarks.outcome import verdict
 from taboo_cluster.benchmarks.short_answer import NEGATION, find_answer, is_no_answer, normalise, readings

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from taboo_cluster.benchmarks.base import Prompt, Verdict
+from taboo_cluster.benchmarks.few_shot import COT, DIRECT, STOP, check_condition, checked, zero_shot
 from taboo_cluster.benchmarks.numeric import SCORER_VERSION, score_number
 from taboo_cluster.errors import UserError
 from taboo_cluster.hashing import stable_hash
-from taboo_cluster.prompts import stop_strings
 from taboo_cluster.trial import Item
 
-INSTRUCTION = "Reason step by step. Write the answer on the last line as #### followed by the number alone."
+INSTRUCTIONS = {
+    COT: "Reason step by step. Write the answer on the last line as #### followed by the number alone.",
+    DIRECT: "Reply with one line: #### followed by the number alone.",
+}
+"""By prompt style, where worked examples show the form."""
 
 SHOTS = (
     (
@@ -60,7 +64,7 @@ SHOTS = (
 
 
 class WordProblems:
-    """A benchmark of word problems: chain of thought, fixed worked examples, exact value of the final number.
+    """A benchmark of word problems: fixed worked examples, exact value of the final number.
 
     Args:
         name: of the benchmark.
@@ -70,7 +74,7 @@ class WordProblems:
     """
 
     scorer_version = SCORER_VERSION
-    styles: tuple[str, ...] = ("cot",)
+    styles: tuple[str, ...] = (COT, DIRECT)
     default_shots = 2
     chance: float | None = None
 
@@ -81,13 +85,11 @@ class WordProblems:
         max_tokens: int,
         stop: Sequence[str] | str | None = None,
     ) -> None:
-        if max_tokens < 1:
-            raise UserError(f"benchmark.{name}.max_tokens is {max_tokens}; it has to be 1 or more")
         self.name = name
         self.max_tokens = max_tokens
         self._load = load
         self._items: Sequence[Item] | None = None
-        self._stop = None if stop is None else stop_strings(stop, chat=True)
+        self._stop = checked(name, max_tokens, stop)
 
     def items(self) -> Sequence[Item]:
         """The items, in order of their ids. Raises UserError for a missing, empty or malformed source."""
@@ -96,18 +98,20 @@ class WordProblems:
         return self._items
 
     def prompt(self, item: Item, question: str, style: str, n_shots: int) -> Prompt:
-        """`Question: ... Answer: ...` blocks for base models, turns for aligned ones. Raises UserError."""
-        if style not in self.styles:
-            raise UserError(f"{self.name} has no prompt style {style!r}; it has: {', '.join(self.styles)}")
-        if not 0 <= n_shots <= len(SHOTS):
-            raise UserError(f"{self.name} has {len(SHOTS)} worked examples; n_shots={n_shots} is not from 0 to that")
-        shots = SHOTS[:n_shots]
+        """`Question: ... Answer: ...` blocks for base models, turns for aligned ones. Raises UserError.
+
+        Style `direct` leaves the reasoning out of the examples: their answers are the last lines alone.
+        """
+        check_condition(self.name, self.styles, style, n_shots, len(SHOTS))
+        if not n_shots:
+            return zero_shot(question, style, "the final number alone", self._stop)
+        shots = [(asked, answer if style == COT else answer.splitlines()[-1]) for asked, answer in SHOTS[:n_shots]]
         blocks = [f"Question: {asked}\nAnswer: {answer}" for asked, answer in shots]
         return Prompt(
-            shots=tuple((f"{asked}\n\n{INSTRUCTION}", answer) for asked, answer in shots),
-            user=f"{question}\n\n{INSTRUCTION}",
+            shots=tuple((f"{asked}\n\n{INSTRUCTIONS[style]}", answer) for asked, answer in shots),
+            user=f"{question}\n\n{INSTRUCTIONS[style]}",
             plain="\n\n".join([*blocks, f"Question: {question}\nAnswer:"]),
-            stop=("\nQuestion:", "\nQ:") if self._stop is None else self._stop,
+            stop=STOP if self._stop is None else self._stop,
             chat_stop=self._stop or (),
         )
 

@@ -93,7 +93,7 @@ def test_subjects(tmp_path: Path) -> None:
     [
         ({"choices": None}, "the question has no options"),
         ({"choices": []}, "the question has no options"),
-        ({"choices": ["Rome"]}, "the question has 1 options, not 2 to 10"),
+        ({"choices": ["Rome"]}, "the question has 1 options, not 2 to 16"),
         ({"choices": ["Rome", " "]}, "an option is blank or not text"),
         ({"choices": ["Rome", 4]}, "an option is blank or not text"),
         ({"answer": 4}, "the answer 4 is not an index from 0 to 3"),

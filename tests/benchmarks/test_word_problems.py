@@ -113,7 +113,50 @@ def test_plain_and_chat_form_of_a_prompt() -> None:
     assert all(user.endswith(instruction) for user, _ in prompt.shots)
     assert "\nQuestion:" in prompt.stop
     assert prompt.chat_stop == ()
-    assert benchmark.prompt(benchmark.items()[0], "How many?", "cot", 0).plain == "Question: How many?\nAnswer:"
+
+
+def test_the_direct_style_shows_answers_without_reasoning() -> None:
+    benchmark = symbolic(size=1)
+    prompt = benchmark.prompt(benchmark.items()[0], "How many?", "direct", 1)
+    asked, worked = SHOTS[0]
+    assert worked.endswith("\n#### 75")
+    assert prompt.plain == f"Question: {asked}\nAnswer: #### 75\n\nQuestion: How many?\nAnswer:"
+    assert prompt.user == "How many?\n\nReply with one line: #### followed by the number alone."
+    assert prompt.shots == ((asked + prompt.user.removeprefix("How many?"), "#### 75"),)
+
+
+@pytest.mark.parametrize(
+    ("style", "asked", "lead"),
+    [
+        ("cot", "Reason step by step. Then write <answer>X</answer>, where X is the final number alone.", "Reasoning:"),
+        (
+            "direct",
+            "Do not explain anything. Write only <answer>X</answer>, where X is the final number alone.",
+            "Answer:",
+        ),
+    ],
+)
+def test_without_examples_the_answer_is_asked_for_in_a_tag(style: str, asked: str, lead: str) -> None:
+    benchmark = symbolic(size=1)
+    prompt = benchmark.prompt(benchmark.items()[0], "How many?", style, 0)
+    assert prompt.user == f"How many?\n\n{asked}"
+    assert prompt.plain == f"Question: How many?\n\n{asked}\n{lead}"
+    assert (prompt.shots, prompt.stop, prompt.chat_stop) == ((), ("\nQuestion:", "\nQ:"), ())
+
+
+@pytest.mark.parametrize(
+    ("completion", "outcome"),
+    [
+        ("It is 2 + 3 = 5. <answer>5</answer>", "correct"),
+        ("<answer>$5.00</answer>\n<answer>X</answer>", "invalid_format"),
+        ("Write <answer>X</answer>? So <answer>5</answer>", "correct"),
+        ("<answer>6</answer>", "wrong"),
+        (" 5", "correct"),
+    ],
+)
+def test_a26_a_tag_without_a_number_is_no_answer(completion: str, outcome: str, tmp_path: Path) -> None:
+    benchmark = gsm8k.build(gsm8k.Options(path=write(tmp_path / "a.jsonl", ROWS[:1])))
+    assert benchmark.score(benchmark.items()[0], completion, "stop").outcome == outcome
 
 
 @pytest.mark.parametrize(("question", "answer"), SHOTS)
@@ -130,7 +173,7 @@ def test_shots_are_right(question: str, answer: str) -> None:
     assert answer.endswith(f"\n#### {found[-1][2]}")
 
 
-@pytest.mark.parametrize(("style", "n_shots", "message"), [("direct", 2, "no prompt style"), ("cot", 9, "n_shots=9")])
+@pytest.mark.parametrize(("style", "n_shots", "message"), [("poem", 2, "no prompt style"), ("cot", 9, "n_shots=9")])
 def test_unknown_style_and_too_many_shots(style: str, n_shots: int, message: str) -> None:
     benchmark = symbolic(size=1)
     with pytest.raises(UserError, match=message):
