@@ -123,7 +123,7 @@ class LoadedModel:
 
     def _build(self, config: RunConfig) -> Engine:
         entry, options = compose.engine_options(config)
-        if (shape := config.models[self._task.index].shape) is not None:
+        if (shape := config.models[self._task.index].shape) is not None and not entry.served:
             check_shape(load_config(self._model), shape, self._model.name)
         try:
             engine: Engine = entry.build(self._model, options, self._task.hardware)
@@ -151,7 +151,7 @@ class LoadedModel:
         )
 
     def _check(self, config: RunConfig) -> None:
-        if config.taboo.scope == "after_think":
+        if config.taboo.scope == "after_think" and self._engine.tokenizer is not None:
             think_tokens(self._engine.tokenizer)
         for benchmark in self._benchmarks.values():
             canary.check_scorer(benchmark)
@@ -170,7 +170,7 @@ class LoadedModel:
         condition = cell.condition
         prompt = benchmark.prompt(item, item.question, condition.prompt_style, condition.n_shots)
         rendered = prompts.render(prompt, self._model, self._engine.tokenizer)
-        return Request("canary", rendered.text, rendered.ids, canary.TOKENS)
+        return Request("canary", rendered.text, rendered.ids, canary.TOKENS, messages=rendered.messages)
 
 
 def same_model(task: Task, config: RunConfig) -> ResolvedModel:

@@ -37,6 +37,7 @@ class Pool:
         make_task: what a new actor of a model is told, given a replica's number.
         texts: references to perturbed texts, made ahead of need.
         max_restarts: times an actor may be started again.
+        replicas: a model with much work may have several engines.
         failed: told at once when a model is given up.
         tick: called between events, several times a second at most.
         stopping: true once the sweep is to end early.
@@ -52,6 +53,7 @@ class Pool:
         make_task: Callable[[ModelWork, Need, int], Task],
         texts: Callable[[Sequence[TextKey]], Sequence[Any]],
         max_restarts: int,
+        replicas: bool = True,
         failed: Callable[[ModelWork, Failure], None],
         tick: Callable[[], None],
         stopping: Callable[[], bool],
@@ -63,7 +65,7 @@ class Pool:
         self._failed, self._tick, self._stopping = failed, tick, stopping
         self._workers: list[Worker] = []
         self._started: dict[int, int] = {}
-        self._no_replicas: set[int] = set()
+        self._no_replicas: set[int] = set() if replicas else {id(work) for work in works}
         self._calls: dict[Any, tuple[Worker, str]] = {}
         self._polled = 0.0
 

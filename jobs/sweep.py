@@ -102,8 +102,9 @@ def prepare(config: RunConfig, begun: Launch, earlier: Sequence[Mapping[str, Any
     """
     launch.check_reuse(config.reuse)
     config = launch.recorded_revisions(config, earlier)
-    models = [resolve(model) for model in config.models]
-    if not compose.engine_options(config)[0].own_tokenizer:
+    entry, options = compose.engine_options(config)
+    models = [entry.find(model, options) if entry.find else resolve(model) for model in config.models]
+    if not (entry.own_tokenizer or entry.served):
         for model in models:
             check_template(model)
     pinned = [_pinned(model, found) for model, found in zip(config.models, models, strict=True)]
@@ -127,7 +128,7 @@ def prepare(config: RunConfig, begun: Launch, earlier: Sequence[Mapping[str, Any
 
 def _pinned(model: ModelConfig, found: ResolvedModel) -> ModelConfig:
     """A hub model with the commit that was found: the same for every actor and resume."""
-    return model if found.is_local else replace(model, revision=found.revision)
+    return model if found.is_local else replace(model, revision=found.revision or None)
 
 
 def _identities(models: Sequence[ResolvedModel], benchmarks: Mapping[str, Benchmark]) -> dict[str, str]:
@@ -182,6 +183,7 @@ def run(sweep: Sweep, machines: Machines, stop: threading.Event) -> None:
             make_task=make_task,
             texts=texts.chunks,
             max_restarts=config.cluster.max_restarts,
+            replicas=not entry.served,
             failed=monitor.failed,
             tick=lambda: monitor.tick(pool),
             stopping=stop.is_set,

@@ -26,7 +26,9 @@ class TrialError(Exception):
         self.error_type = error_type
 
 
-PERMANENT = frozenset({"prompt_too_long", "nan_logits", "item_invalid", "render_failed", "scorer_failed"})
+PERMANENT = frozenset(
+    {"prompt_too_long", "nan_logits", "item_invalid", "render_failed", "scorer_failed", "request_refused"}
+)
 """Errors that another attempt would only repeat; redone only with `retry=permanent`."""
 
 TRANSIENT = frozenset({"engine_died", "out_of_memory", "timeout", "model_load_failed", "generation_failed"})

@@ -52,15 +52,32 @@ def resolve(model: ModelConfig) -> ResolvedModel:
     Raises:
         UserError: the folder or hub name does not hold a usable model, or the settings contradict each other.
     """
-    if model.system_prompt and not model.aligned:
-        raise UserError(f"{model.name}: system_prompt needs a chat template, so aligned=true")
-    if reserved := {"tokenize", "add_generation_prompt", "conversation"} & set(model.chat_template_kwargs):
-        raise UserError(f"{model.name}: chat_template_kwargs cannot set {', '.join(sorted(reserved))}")
+    _check_prompting(model)
     if model.path is None:
         source, revision = model.name, snapshot("model", model.name, model.revision, ["config.json"]).name
     else:
         folder = local_folder(model.path)
         source, revision = str(folder), _folder_revision(folder, model.name)
+    return _resolved(model, source, revision)
+
+
+def served(model: ModelConfig) -> ResolvedModel:
+    """A model that a server elsewhere holds, under its name there; its revision is what the config says, or empty.
+
+    Raises UserError for settings that contradict each other.
+    """
+    _check_prompting(model)
+    return _resolved(replace(model, path=None), model.name, model.revision or "")
+
+
+def _check_prompting(model: ModelConfig) -> None:
+    if model.system_prompt and not model.aligned:
+        raise UserError(f"{model.name}: system_prompt needs a chat template, so aligned=true")
+    if reserved := {"tokenize", "add_generation_prompt", "conversation"} & set(model.chat_template_kwargs):
+        raise UserError(f"{model.name}: chat_template_kwargs cannot set {', '.join(sorted(reserved))}")
+
+
+def _resolved(model: ModelConfig, source: str, revision: str) -> ResolvedModel:
     return ResolvedModel(
         name=model.name,
         revision=revision,
@@ -147,8 +164,13 @@ def load_config(model: ResolvedModel) -> PretrainedConfig:
     return config
 
 
-def tokenizer_hash(tokenizer: PreTrainedTokenizerBase) -> str:
-    """Hash of what turns text into ids: vocabulary, merges, added tokens, normalisation and pre-tokenization."""
+def tokenizer_hash(tokenizer: PreTrainedTokenizerBase | None) -> str | None:
+    """Hash of what turns text into ids: vocabulary, merges, added tokens, normalisation and pre-tokenization.
+
+    None where a server has the tokenizer.
+    """
+    if tokenizer is None:
+        return None
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         return stable_hash(tokenizer.get_vocab(), tokenizer.get_added_vocab())
@@ -156,9 +178,9 @@ def tokenizer_hash(tokenizer: PreTrainedTokenizerBase) -> str:
     return stable_hash({key: parts.get(key) for key in ("model", "added_tokens", "normalizer", "pre_tokenizer")})
 
 
-def template_hash(tokenizer: PreTrainedTokenizerBase) -> str | None:
-    """Hash of the chat template; None without one."""
-    template = tokenizer.chat_template
+def template_hash(tokenizer: PreTrainedTokenizerBase | None) -> str | None:
+    """Hash of the chat template; None without one, or where a server has it."""
+    template = tokenizer.chat_template if tokenizer is not None else None
     return stable_hash(template) if template else None
 
 

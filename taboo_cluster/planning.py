@@ -12,11 +12,11 @@ from dataclasses import dataclass, fields
 
 from taboo_cluster.benchmarks.base import Benchmark
 from taboo_cluster.benchmarks.base import notes as benchmark_notes
-from taboo_cluster.compose import build_benchmark
+from taboo_cluster.compose import build_benchmark, engine_options
 from taboo_cluster.config import ModelConfig, RunConfig, Shape
 from taboo_cluster.errors import TrialError, UserError
 from taboo_cluster.launch import new_launch, recorded_revisions
-from taboo_cluster.models import local_folder, resolve, shape_of
+from taboo_cluster.models import local_folder, resolve, served, shape_of
 from taboo_cluster.pending import pending, tally
 from taboo_cluster.placement import Demand, Gpu, Memory, Packing, estimate, pack, parameters
 from taboo_cluster.records.reader import recorded
@@ -60,11 +60,12 @@ class ModelPlan:
     prompt_tokens: int
     """Of the trials left."""
     completion_tokens: int
-    memory: Memory
+    memory: Memory | None
+    """None where a server holds the model."""
     load_s: float
     """Seconds until the engine is up."""
     work_s: float
-    """Seconds of one engine for the trials left."""
+    """Seconds of one engine for the trials left; 0 where they are a server's."""
 
     @property
     def left(self) -> int:
@@ -148,12 +149,17 @@ def plan(config: RunConfig, gpus: Sequence[Gpu]) -> Plan:
     by_model: dict[int, list[Cell]] = {index: [] for index in range(len(config.models))}
     for cell in cells(config, config.models, benchmarks):
         by_model[cell.model].append(cell)
+    if on_server := engine_options(config)[0].served:
+        gpus = ()
+        notes.append("a server holds the models: hours and memory are its own")
     models, demands = [], []
     for index, model in enumerate(config.models):
-        shape = _shape(model)
-        memory = _memory(config, model, shape, questions)
+        shape = None if on_server else _shape(model)
+        memory = _memory(config, model, shape, questions) if shape else None
         planned = _plan_model(config, model, by_model[index], questions, memory, shape, bool(gpus), bool(earlier))
         models.append(planned)
+        if shape is None or memory is None:
+            continue
         demands.append(Demand(model.name, memory, shape.heads, _sequences(config), planned.work_s, _splittable(model)))
     counts = {name: min(known.count, config.limit or known.count) for name, known in questions.items()}
     return Plan(tuple(models), counts, pack(demands, gpus) if gpus else None, tuple(notes))
@@ -186,8 +192,8 @@ def _plan_model(
     model: ModelConfig,
     own: Sequence[Cell],
     questions: Mapping[str, _Questions],
-    memory: Memory,
-    shape: Shape,
+    memory: Memory | None,
+    shape: Shape | None,
     on_gpu: bool,
     resumed: bool,
 ) -> ModelPlan:
@@ -198,8 +204,10 @@ def _plan_model(
     share = (total - settled) / total
     prompt = share * sum(counts[cell.benchmark] * questions[cell.benchmark].prompt_tokens for cell in own)
     completion = share * sum(counts[cell.benchmark] * questions[cell.benchmark].completion_tokens for cell in own)
-    work_s = _seconds(shape, model, memory, prompt, completion, _sequences(config) if on_gpu else None)
-    load_s = START + 2 * sum(parameters(shape)) / DISK if on_gpu else 0.0
+    work_s = load_s = 0.0
+    if shape and memory:
+        work_s = _seconds(shape, model, memory, prompt, completion, _sequences(config) if on_gpu else None)
+        load_s = START + 2 * sum(parameters(shape)) / DISK if on_gpu else 0.0
     return ModelPlan(
         model.name,
         model.quantization,
@@ -225,7 +233,8 @@ def _settled(
         max_attempts=config.max_attempts,
         permanent=config.retry == "permanent",
     )
-    found = (trial for _, trial in trials(_identity(model), str(config.engine["name"]), own, items, config.seed))
+    identity = served(model) if engine_options(config)[0].served else _identity(model)
+    found = (trial for _, trial in trials(identity, str(config.engine["name"]), own, items, config.seed))
     return tally(found, known, total).settled
 
 

@@ -9,6 +9,7 @@ template that writes it itself is not given a second one. No end-of-sequence tok
 from __future__ import annotations
 
 import datetime
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -32,25 +33,33 @@ class Rendered:
     """A prompt ready to be fed."""
 
     text: str
-    """Special tokens included."""
+    """Special tokens included; of a chat without a tokenizer, its turns as JSON."""
     ids: tuple[int, ...]
+    """Empty without a tokenizer."""
     stop: tuple[str, ...]
     """Strings that end the completion."""
     warnings: tuple[str, ...] = ()
+    messages: tuple[tuple[str, str], ...] = ()
+    """(role, content) of the chat form's turns; empty for a base model."""
 
 
-def render(prompt: Prompt, model: ResolvedModel, tokenizer: PreTrainedTokenizerBase) -> Rendered:
-    """Render a prompt for a model.
+def render(prompt: Prompt, model: ResolvedModel, tokenizer: PreTrainedTokenizerBase | None) -> Rendered:
+    """Render a prompt for a model; without a tokenizer for an engine that is given texts.
 
     Raises:
         UserError: an aligned model without a chat template, or a stop string that can only do harm.
         TrialError: `render_failed`, where the template or the tokenizer fails on this prompt.
     """
-    if model.aligned and not tokenizer.chat_template:
+    if model.aligned and tokenizer is not None and not tokenizer.chat_template:
         raise UserError(f"{model.name} is aligned but its tokenizer has no chat template: set aligned=false for it")
     stop = stop_strings(prompt.chat_stop if model.aligned else prompt.stop, chat=model.aligned)
+    messages = turns(prompt, model) if model.aligned else ()
+    ends_in_space = not model.aligned and prompt.plain != prompt.plain.rstrip()
+    warnings = (TRAILING_SPACE,) if ends_in_space else ()
+    if tokenizer is None:
+        return Rendered(_sendable(_as_json(messages) if messages else prompt.plain), (), stop, warnings, messages)
     try:
-        text = _chat(prompt, model, tokenizer) if model.aligned else prompt.plain
+        text = _chat(messages, model, tokenizer) if model.aligned else prompt.plain
         ids = list(tokenizer(text, add_special_tokens=False).input_ids)
     except Exception as error:
         raise TrialError("render_failed", f"{type(error).__name__}: {error}") from error
@@ -62,8 +71,15 @@ def render(prompt: Prompt, model: ResolvedModel, tokenizer: PreTrainedTokenizerB
         if ids[:1] != [bos]:
             ids = [bos, *ids]
             text = f"{tokenizer.bos_token}{text}"
-    ends_in_space = not model.aligned and text != text.rstrip()
-    return Rendered(text, tuple(ids), stop, (TRAILING_SPACE,) if ends_in_space else ())
+    return Rendered(text, tuple(ids), stop, warnings, messages)
+
+
+def turns(prompt: Prompt, model: ResolvedModel) -> tuple[tuple[str, str], ...]:
+    """(role, content) of each turn of the chat form: the system prompt, the examples, the question."""
+    found = [("system", model.system_prompt)] if model.system_prompt else []
+    for user, assistant in prompt.shots:
+        found += [("user", user), ("assistant", assistant)]
+    return (*found, ("user", prompt.user))
 
 
 def stop_strings(stop: str | Sequence[str], *, chat: bool) -> tuple[str, ...]:
@@ -105,13 +121,26 @@ def _has_space_pieces(tokenizer: PreTrainedTokenizerBase) -> bool:
     return any("▁" in piece for piece in tokenizer.tokenize("a b"))
 
 
-def _chat(prompt: Prompt, model: ResolvedModel, tokenizer: PreTrainedTokenizerBase) -> str:
-    turns = [{"role": "system", "content": model.system_prompt}] if model.system_prompt else []
-    for user, assistant in prompt.shots:
-        turns += [{"role": "user", "content": user}, {"role": "assistant", "content": assistant}]
-    turns.append({"role": "user", "content": prompt.user})
+def as_dicts(messages: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    """Turns as chat templates and servers take them."""
+    return [{"role": role, "content": content} for role, content in messages]
+
+
+def _as_json(messages: Sequence[tuple[str, str]]) -> str:
+    return json.dumps(as_dicts(messages), ensure_ascii=False)
+
+
+def _sendable(text: str) -> str:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise TrialError("render_failed", f"the prompt is no Unicode text: {error}") from error
+    return text
+
+
+def _chat(messages: Sequence[tuple[str, str]], model: ResolvedModel, tokenizer: PreTrainedTokenizerBase) -> str:
     text = tokenizer.apply_chat_template(
-        turns,
+        as_dicts(messages),
         **{"strftime_now": TEMPLATE_DATE.strftime, **model.chat_template_kwargs},
         tokenize=False,
         add_generation_prompt=True,

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from taboo_cluster.benchmarks.base import Benchmark, Verdict
-from taboo_cluster.engines.base import Generation
+from taboo_cluster.engines.base import Generation, Usage
 from taboo_cluster.errors import TrialError
 from taboo_cluster.perturbations.stack import Perturbed, members
 from taboo_cluster.taboo.surprisal import dose
@@ -18,6 +18,7 @@ from taboo_cluster.words import count_words
 Row = dict[str, Any]
 
 OUTPUT = (
+    "prompt_tokens",
     "completion",
     "completion_tokens",
     "completion_words",
@@ -45,7 +46,7 @@ def trial_columns(trial: Trial, benchmark: Benchmark) -> Row:
     return {
         "trial_id": trial.trial_id,
         "model": model.name,
-        "model_revision": model.revision,
+        "model_revision": model.revision or None,
         "model_family": model.family,
         "size_b": model.size_b,
         "aligned": model.aligned,
@@ -98,12 +99,17 @@ def perturbed_columns(perturbed: Perturbed) -> Row:
     }
 
 
-def output_columns(generation: Generation, record_steps: bool) -> Row:
-    """The columns of `OUTPUT`, dose in bits; `text_sanitised` is left to the writer, which replaces the characters."""
+def output_columns(generation: Generation, prompt_tokens: int, record_steps: bool) -> Row:
+    """The columns of `OUTPUT`, dose in bits; `text_sanitised` is left to the writer, which replaces the characters.
+
+    Tokens are the engine's, unless a server has counted them.
+    """
     paid = dose(step.bits for step in generation.steps)
+    tokens = generation.usage or Usage(prompt_tokens, len(generation.token_ids))
     return {
+        "prompt_tokens": tokens.prompt_tokens,
         "completion": generation.text,
-        "completion_tokens": len(generation.token_ids),
+        "completion_tokens": tokens.completion_tokens,
         "completion_words": count_words(generation.text),
         "finish_reason": generation.finish_reason,
         "interventions": len(generation.steps),

@@ -110,7 +110,7 @@ class BlockResult:
                 done=1,
                 failed=int(error_type is not None),
                 reused=int(not made and error_type is None),
-                tokens=spent.get("completion_tokens", 0),
+                tokens=spent.get("completion_tokens") or 0,
                 interventions=spent.get("interventions", 0),
                 bits=spent.get("surprisal_total") or 0.0,
             )
@@ -282,6 +282,7 @@ class TrialRunner:
             taboo=first.trial.condition.taboo,
             sampling=first.trial.condition.sampling,
             entropy=self._entropy,
+            messages=first.rendered.messages,
         )
 
     def _ready(self, trial: Trial, row: Row, texts: Texts) -> _Ready:
@@ -304,7 +305,7 @@ class TrialRunner:
             raise TrialError("render_failed", describe(error)) from error
         ids = np.asarray(rendered.ids, dtype=np.int32)
         asked = [
-            ids.tobytes().hex(),
+            ids.tobytes().hex() if self._engine.tokenizer is not None else rendered.text,
             list(rendered.stop),
             benchmark.max_tokens,
             condition.generation_key,
@@ -313,7 +314,7 @@ class TrialRunner:
         row["generation_id"] = stable_hash(self._made_by, asked)
         row["stop"] = list(rendered.stop)
         row["prompt"] = rendered.text
-        row["prompt_tokens"] = len(ids)
+        row["prompt_tokens"] = len(ids) if self._engine.tokenizer is not None else None
         if len(ids) + benchmark.max_tokens > self._engine.max_context:
             raise TrialError(
                 "prompt_too_long",
@@ -328,7 +329,7 @@ class TrialRunner:
         if generation is None:
             kind, message = completion.error_type or "generation_failed", completion.error or "no message"
             return ready.row | error_columns(TrialError(kind, message))
-        return self._scored(ready, output_columns(generation, self._record_steps))
+        return self._scored(ready, output_columns(generation, len(ready.rendered.ids), self._record_steps))
 
     def _scored(self, ready: _Ready, output: Row) -> Row:
         """The row with its output and what the benchmark makes of it."""

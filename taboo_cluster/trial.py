@@ -122,9 +122,10 @@ class ResolvedModel:
 
     name: str
     revision: str
-    """Commit of the hub, or hash of config, tokenizer and weight headers of a local folder."""
+    """Commit of the hub, or hash of config, tokenizer and weight headers of a local folder; empty where a server holds
+    the model and does not say."""
     source: str
-    """What is handed to the loaders: a hub name or a local folder."""
+    """What is handed to the loaders: a hub name or a local folder; to a server its name of the model."""
     family: str | None
     size_b: float | None
     aligned: bool

@@ -68,6 +68,8 @@ def _print_summary(sweep: str, engine: str, planned: Plan) -> None:
         + (f", {recorded:,} of them recorded already" if recorded else "")
         + f"; about {tokens / 1e6:,.2f} M tokens to generate and {prompts / 1e6:,.2f} M to read"
     )
+    if not any(model.memory for model in models):
+        return
     if planned.packing is None:
         print(f"About {planned.engine_hours:,.2f} engine-hours on CPU cores (no GPU named or seen; name some: ", end="")
         print("'cluster.gpus=[80,80]')")
@@ -87,7 +89,10 @@ def _print_models(planned: Plan) -> None:
     shares = {p.model: p.gpu_share for p in planned.packing.placements} if planned.packing else {}
 
     def row(index: int, model: ModelPlan) -> list[object]:
-        fixed = [model.name, model.quantization, model.cells, model.trials, model.left, round(model.hours, 2)]
+        fixed = [model.name, model.quantization, model.cells, model.trials, model.left]
+        if model.memory is None:
+            return [*fixed, None, None, None]
+        fixed = [*fixed, round(model.hours, 2)]
         memory = [model.memory.weights / GIB, model.memory.needed(split.get(index, 1)) / GIB]
         if planned.packing is None:
             return [*fixed, *(round(value, 1) for value in memory)]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from taboo_cluster.config import ModelConfig
 from taboo_cluster.registry import Registry
 from taboo_cluster.trial import ResolvedModel, Sampling, Taboo
 
@@ -20,8 +21,9 @@ class Request:
     key: str
     """Comes back with the completion (the trial_id)."""
     prompt: str
-    """As rendered; for reading only, the ids are what is fed."""
+    """As rendered; for reading only where there are ids: these are what is fed."""
     prompt_ids: tuple[int, ...]
+    """Empty for an engine without a tokenizer, which is given texts."""
     max_tokens: int
     stop: tuple[str, ...] = ()
     """Strings that end the text; they are not part of it."""
@@ -29,6 +31,8 @@ class Request:
     sampling: Sampling = Sampling()
     entropy: bool = False
     """Measure next-token entropy at every step."""
+    messages: tuple[tuple[str, str], ...] = ()
+    """(role, content) of the chat form's turns; empty for a plain prompt."""
 
 
 @dataclass(frozen=True)
@@ -38,40 +42,51 @@ class Step:
     position: int
     """Index of the emitted token among the generated ones, from 0."""
     nominal_id: int
-    nominal: str
-    """Vocabulary piece the model would have emitted, readable."""
+    nominal: str | None
+    """Vocabulary piece the model would have emitted, readable; None where the engine sees ids alone."""
     emitted_id: int
-    emitted: str
-    emitted_rank: int
-    """Tokens whose nominal logit is at least the emitted one's, itself included: i+1 when greedy without a tie."""
+    emitted: str | None
+    emitted_rank: int | None
+    """Tokens whose nominal logit is at least the emitted one's, itself included: i+1 when greedy without a tie.
+    None where the engine does not see as far down."""
     bits: float | None
     """log2 P_nom(nominal) - log2 P_nom(emitted), at temperature 1 before masking; None where it is not finite."""
 
 
 @dataclass(frozen=True)
+class Usage:
+    """Tokens as a server counts them; None where it does not say."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+@dataclass(frozen=True)
 class Generation:
-    """What an engine made of one request."""
+    """What an engine made of one request. What it cannot tell of interventions is None."""
 
     text: str
     token_ids: tuple[int, ...]
-    """Generated ids, an end-of-sequence token included."""
+    """Generated ids, an end-of-sequence token included; empty where `usage` counts them instead."""
     finish_reason: str
     """`stop` (end token or stop string) or `length`."""
     steps: tuple[Step, ...] = ()
-    skipped_steps: int = 0
+    skipped_steps: int | None = 0
     """Steps left alone for want of finite candidates."""
-    tie_steps: int = 0
+    tie_steps: int | None = 0
     """Interventions where the i-th and the next logit were equal."""
-    glued: int = 0
+    glued: int | None = 0
     """Interventions whose emitted token is not word-initial."""
-    stopped_by_detour: bool = False
+    stopped_by_detour: bool | None = False
     """The emitted token of an intervention ended the text."""
-    taboo_leak: bool = False
+    taboo_leak: bool | None = False
     """The text goes on to spell a masked token's own string."""
     entropy_mean: float | None = None
     """Mean next-token entropy before masking, in bits; None unless measured."""
     entropy_word_start: float | None = None
     """The same over the steps whose nominal token begins a word; None without one."""
+    usage: Usage | None = None
+    """Of an engine without a tokenizer."""
 
 
 @dataclass(frozen=True)
@@ -103,11 +118,15 @@ class Engine(Protocol):
     unless `concurrent` is True."""
 
     info: EngineInfo
-    tokenizer: PreTrainedTokenizerBase
     max_context: int
     """Tokens of prompt and completion together."""
     concurrent: bool
     """True where two `generate` calls may run at once and share the engine's batch."""
+
+    @property
+    def tokenizer(self) -> PreTrainedTokenizerBase | None:
+        """The model's; None where a server renders and counts: prompts are then handed over as texts."""
+        ...
 
     def generate(self, requests: Iterable[Request]) -> Iterator[Completion]:
         """Yield one completion per request, in the order they end, drawing requests as room allows.
@@ -150,6 +169,14 @@ class EngineEntry:
     """False where a GPU would be of no use to it."""
     own_tokenizer: bool = False
     """True where it brings a tokenizer with a chat template of its own: the model's is not used."""
+    find: Callable[[ModelConfig, Any], ResolvedModel] | None = None
+    """(model, options) -> the model, where a server elsewhere holds it. Raises UserError for one that is not there.
+    None: weights and tokenizer are looked for here or on the hub."""
+
+    @property
+    def served(self) -> bool:
+        """Models are a server's: no weights, tokenizer or shape are needed here, and one engine per model is enough."""
+        return self.find is not None
 
 
 ENGINES: Registry[EngineEntry] = Registry("engine", "taboo_cluster.engines")
