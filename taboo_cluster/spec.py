@@ -39,7 +39,10 @@ def parse(text: str) -> Spec:
             raise UserError(f"cannot read {part.strip()!r} in {text!r}: an option is written key=value")
         if option[1] in options:
             raise UserError(f"{option[1]} is given twice in {text!r}")
-        options[option[1]] = yaml.safe_load(option[2])
+        try:
+            options[option[1]] = yaml.safe_load(option[2])
+        except yaml.YAMLError:
+            raise UserError(f"cannot read {option[2]!r} in {text!r}: put it in quotes, {option[1]}='...'") from None
     return Spec(call[1], options)
 
 
@@ -52,4 +55,14 @@ def complete(name: str, options: Any) -> Spec:
 def _written(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, str) and not _reads_as_text(value):
+        return "'" + value.replace("'", "''") + "'"
     return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def _reads_as_text(value: str) -> bool:
+    """Whether YAML reads the text as itself without quotes; `[id]`, `no` and `1` it does not."""
+    try:
+        return bool(yaml.safe_load(value) == value)
+    except yaml.YAMLError:
+        return False

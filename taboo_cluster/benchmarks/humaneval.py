@@ -117,13 +117,13 @@ class HumanEval:
         The answer is the program that was run. A text stopped by length counts where it compiles. Raises UserError
         or SandboxFailed where programs cannot be run.
         """
-        program = read_program(completion, item.question, item.extras["entry_point"])
+        name, container = item.extras["entry_point"], item.extras.get("container")
+        program = read_program(completion, item.question, name, container)
         final = program is not None and compiles(program)
         if program is None or (finish_reason == "length" and not final):
             return verdict(completion, finish_reason, answer=program, final=final, score=0.0)
-        result = self._sandbox.run(
-            Program(program, item.extras["entry_point"], item.extras["test"], setup=item.question)
-        )
+        source = program if container is None else program + _lifted(name, container)
+        result = self._sandbox.run(Program(source, name, item.extras["test"], setup=item.question))
         details = {"sandbox": result.status} | ({"message": result.message} if result.message else {})
         passed = float(result.passed)
         return verdict(completion, finish_reason, answer=program, final=final, score=passed, details=details)
@@ -137,6 +137,11 @@ class HumanEval:
 def _item(row: Row, split: str) -> Item:
     task, extras = row.text("task_id"), {name: row.text(name) for name in ("entry_point", "test")}
     return Item(task, row.text("prompt"), row.text("canonical_solution"), split, cluster_id=task, extras=extras)
+
+
+def _lifted(name: str, container: str) -> str:
+    """What makes a method of the class `container`, where a program has that class, a function of its own."""
+    return f"\n\nif {container!r} in globals():\n    {name} = {container}().{name}\n"
 
 
 def _asked(function: str) -> str:

@@ -24,10 +24,11 @@ _CODE = re.compile(
 """A line that no prose has."""
 
 
-def read_program(completion: str, prompt: str, entry_point: str) -> str | None:
+def read_program(completion: str, prompt: str, entry_point: str, container: str | None = None) -> str | None:
     """The whole program that a completion of `prompt` stands for; None where it holds no code.
 
-    `prompt` is Python source that ends inside the function `entry_point`, after its docstring. Read, in this order:
+    `prompt` is Python source that ends inside the function `entry_point`, after its docstring; the function may be a
+    method of the class `container`, and is then defined by that class too. Read, in this order:
 
     1. a completion that goes on with the body, its first line indented: up to the first line that is not;
     2. of the fenced blocks that define the function, the last one;
@@ -39,7 +40,8 @@ def read_program(completion: str, prompt: str, entry_point: str) -> str | None:
     Reasoning blocks are left out. Leading white space counts, so the completion must come as it was generated.
     """
     text = without_reasoning(completion)
-    defined = re.compile(rf"^(?:(?:async +)?def +{entry_point}\b|{entry_point} *=[^=])", re.MULTILINE)
+    method = rf"|class +{container}\b" if container else ""
+    defined = re.compile(rf"^(?:(?:async +)?def +{entry_point}\b|{entry_point} *=[^=]{method})", re.MULTILINE)
     begun = defined.search(prompt)
     before = prompt[: begun.start()] if begun else ""
     blocks = [textwrap.dedent(block[2]) for block in _FENCE.finditer(text)]
@@ -90,15 +92,17 @@ def _end_of_body(text: str, prompt: str) -> int:
 
 def _with_body(prompt: str, body: str) -> str:
     """The prompt gone on with: the body as it is, or else indented as a whole, or else in its first line alone."""
-    programs = [f"{prompt.rstrip()}\n{shape}\n" for shape in _shapes(body.strip("\n").rstrip())]
+    last_line = prompt.rstrip().rpartition("\n")[2]
+    indent = last_line[: len(last_line) - len(last_line.lstrip())] or "    "
+    programs = [f"{prompt.rstrip()}\n{shape}\n" for shape in _shapes(body.strip("\n").rstrip(), indent)]
     return next(filter(compiles, programs), programs[0])
 
 
-def _shapes(body: str) -> Iterator[str]:
-    if body[:1].isspace():
+def _shapes(body: str, indent: str) -> Iterator[str]:
+    if body.startswith(indent):
         yield body
-    yield textwrap.indent(textwrap.dedent(body), "    ")
-    yield "    " + body.lstrip()
+    yield textwrap.indent(textwrap.dedent(body), indent)
+    yield indent + body.lstrip()
 
 
 def _around(text: str, start: int) -> str:

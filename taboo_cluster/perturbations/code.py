@@ -52,7 +52,9 @@ def camel_case(subject: Subject, options: CamelCaseOptions, rng: np.random.Gener
     question = _rename(item.question, renamed, doctests=options.function)
     if question == item.question:
         return subject
-    extras = {**item.extras, "entry_point": renamed.get(entry_point, entry_point)}
+    extras = dict(item.extras)
+    if entry_point in renamed:
+        extras |= {"entry_point": renamed[entry_point], "test": _rename(extras["test"], renamed)}
     return replace(subject, item=replace(item, question=question, gold=_rename(item.gold, renamed), extras=extras))
 
 
@@ -85,10 +87,8 @@ def into_class(subject: Subject, options: NoOptions, rng: np.random.Generator) -
     start = source.offset(function.lineno, function.col_offset)
     method = textwrap.indent(f"@staticmethod\n{source.text[start:]}", "    ")
     question = f"{source.text[:start]}class {CONTAINER}:\n{method}"
-    extras = {**item.extras, "container": CONTAINER}
-    return replace(
-        subject, item=replace(item, question=question, gold=textwrap.indent(item.gold, "    "), extras=extras)
-    )
+    gold, extras = textwrap.indent(item.gold, "    "), {**item.extras, "container": CONTAINER}
+    return replace(subject, item=replace(item, question=question, gold=gold, extras=extras))
 
 
 def _function(source: Source, name: str) -> ast.FunctionDef | None:

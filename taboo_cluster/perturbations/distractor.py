@@ -36,8 +36,8 @@ class Options:
     """Where the sentence goes."""
 
     place: Literal["front", "middle", "end"] = "middle"
-    """`front` or `end` of the question, or in the `middle`: before its last sentence, which is the front where it has
-    but one. In a program it is always a comment in front."""
+    """`front` or `end` of the question, or in the `middle`: before its last sentence, where that asks (`?`) and is not
+    the only one; else in front. In a program it is always a comment in front."""
 
 
 def distractor(subject: Subject, options: Options, rng: np.random.Generator) -> Subject:
@@ -56,7 +56,8 @@ def distractor(subject: Subject, options: Options, rng: np.random.Generator) -> 
         return subject.with_question(f"# {sentence}\n{question}")
     if options.place == "end":
         return subject.with_question(f"{question} {sentence}" if question else sentence)
-    ends = [end.end() for end in _SENTENCE_END.finditer(question)] if options.place == "middle" else []
+    asks = options.place == "middle" and question.rstrip().endswith("?")
+    ends = [end.end() for end in _SENTENCE_END.finditer(question)] if asks else []
     start = ends[-1] if ends else 0
     return subject.with_question(f"{question[:start]}{sentence} {question[start:]}" if question else sentence)
 

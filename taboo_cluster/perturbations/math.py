@@ -14,32 +14,54 @@ from taboo_cluster.perturbations.protected import regions
 from taboo_cluster.perturbations.python_source import python_source
 
 _NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:/\d+)?"
-_OPERAND = rf"(?<![\w.,/:$])(?:\$?{_NUMBER}%?|[a-z])(?![\w/:%]|[.,]\d)"
+_BEFORE, _BEHIND = r"(?<![\w.,/:$])", r"(?![\w/:%]|[.,]\d)"
+_AMOUNT = rf"{_BEFORE}\$?{_NUMBER}%?{_BEHIND}"
+_OPERAND = rf"{_BEFORE}(?:\$?{_NUMBER}%?|[a-z]){_BEHIND}"
 
 
-def _chain(operator: str) -> str:
-    return rf"{_OPERAND}(?:\s*(?:{operator})\s*{_OPERAND})+"
+def _chain(operand: str, operator: str) -> str:
+    return rf"{operand}(?:\s*(?:{operator})\s*{operand})+"
 
 
-_SUM_OR_PRODUCT = regex.compile(rf"{_chain(r'[+]|plus')}|{_chain(r'[*×·]|times|multiplied by')}")
-_NAMED = regex.compile(rf"(?<=\b(?:[Ss]um|[Pp]roduct) of ){_chain('and')}")
-_SPLIT = regex.compile(rf"({_OPERAND})")
+_CHAINS = regex.compile(
+    "|".join(
+        [
+            _chain(_OPERAND, "[+]"),
+            _chain(_OPERAND, "[*×·]"),
+            _chain(_AMOUNT, "plus"),
+            _chain(_AMOUNT, "times|multiplied by"),
+            rf"(?<=\b(?:[Ss]um|[Pp]roduct) of ){_chain(_OPERAND, 'and')}",
+        ]
+    )
+)
+"""Operands joined by one operator; letters only with signs, and in a sum or product that is named."""
+_OPERANDS = regex.compile(rf"({_OPERAND})")
 
+_SHORT = r"\b(?!(?:is|if|as|in|or|so|be|to|at|on|do)\b)[a-zA-Z]{1,2}"
+"""A letter or two that are no English word: a variable or a product of variables."""
 _BOUND_BEFORE = regex.compile(
-    r"(?:[-+*/×·÷^%−–=]\s?|\\\w+|\d|\b(?:minus|plus|times|by|over|of|than|twice|thrice|double|triple|half|negative|root|"
-    r"log|ln|exp|sin|cos|tan|sqrt|mod|from|[\w-]+ths?|each|every))\s*\Z"
+    r"(?:[-+*/×·÷^%−–)√]|\\\w+|\d|" + _SHORT + r"|\b(?:minus|plus|times|over|than|twice|thrice|double|triple|half|root|"
+    r"negative|log|exp|sin|cos|tan|sqrt|mod|from|[\w-]+ths?|each|every))\s*\Z"
 )
 """What may take the first operand for itself, so that it has to stay first."""
 _BOUND_BEHIND = regex.compile(
-    r"\s*(?:[-+*/×·÷^%−–!(]|\b(?:minus|plus|times|and|multiplied|divided|over|mod|squared|cubed|percent|per|to|raised|"
-    r"factorial|more|less)\b)"
+    r"\s*(?:[-+*/×·÷^%−–!(\d…]|\.\.|"
+    + _SHORT
+    + r"\b|\b(?:minus|plus|times|and|multiplied|divided|over|mod|squared|cubed|"
+    r"percent|per|raised|factorial|more|less)\b)"
 )
 """What may take the last operand for itself."""
+_DEFINED = regex.compile(
+    rf"{_chain(_AMOUNT, '[-+*×·]')}\s*=\s*\d|{_chain('[a-z]', '[*×·]')}\s*="
+    r"|(?:(?<![\w)\s%])|[a-zA-Z]{2})\s*\*|\*\s*(?:[a-zA-Z]{2}|(?![\s\w($]))"
+)
+"""A sign that the text gives a meaning of its own (`if 2 + 3 = 31`, `a * b = 2a + b`, `what digit is *?`)."""
 _ORDER_COUNTS = regex.compile(
-    r"\b(?:(?:sub)?groups?|rings?|matri\w+|(?:binary )?operations?|commut\w+|associat\w+|vectors?|permut\w+|strings?)\b",
+    r"\b(?:(?:sub)?groups?|rings?|matri\w+|(?:binary )?operations?|commut\w+|associat\w+|vectors?|permut\w+"
+    r"|strings?)\b",
     regex.IGNORECASE,
 )
-"""In a text that has one of these, letters may stand for something else than numbers."""
+"""In a text that has one of these, letters may stand for something other than numbers."""
 
 _TERM = rf"(?:\d*[a-zA-Z]|\$?{_NUMBER}%?)"
 _EXPRESSION = regex.compile(rf"(?<!\S)(?:{_TERM}(?: ?[-+*/=<>^×·÷−] ?{_TERM})+|\$?{_NUMBER}%?)(?=[.,;:!?]*(?:\s|\Z))")
@@ -66,10 +88,10 @@ def symmetric_operations(text: str, options: Options, rng: np.random.Generator) 
     `the sum of 4 and 3`.
 
     Only where that cannot change the value: nothing else may bind to an operand (`10 - 3 + 4` and `twice 3 plus 4`
-    stay), money and percentages are not mixed with plain numbers, and letters stay where the text speaks of groups,
-    matrices and the like. Code and LaTeX stay.
+    stay), money and percentages are not mixed with plain numbers, letters stay where the text speaks of groups,
+    matrices and the like, and all stays in a text that defines an operation. Code and LaTeX stay.
     """
-    chains = sorted([*_outside(text, _SUM_OR_PRODUCT), *_outside(text, _NAMED)])
+    chains = [] if _DEFINED.search(text) else list(_outside(text, _CHAINS))
     draws = rng.random(len(chains)).tolist()
     hit = [span for span, draw in zip(chains, draws, strict=True) if draw < options.rate]
     for start, end in reversed(hit):
@@ -106,7 +128,7 @@ def _overlaps(span: tuple[int, int], others: list[tuple[int, int]]) -> bool:
 
 def _turned(text: str, start: int, end: int) -> str:
     """A chain of operands with its operands in the opposite order; as it is where that may change the value."""
-    parts = _SPLIT.split(text[start:end])
+    parts = _OPERANDS.split(text[start:end])
     operands, operators = parts[1::2], parts[2:-1:2]
     named = operators[0].strip() == "and"
     alike = len({(operand[0] == "$", operand[-1] == "%") for operand in operands}) == 1

@@ -1,11 +1,11 @@
 """What no perturbation of words may touch: numbers, units, formulas, code, addresses, placeholders ... (REPORTS I1-I8).
 
-A text is read in chunks, runs of characters without white space. A chunk is free where it is plain prose: one word, or
-words joined by hyphens or dashes, with quotation marks, brackets and punctuation around it. Any other chunk is protected
-whole, with all that is attached to it: whatever holds a digit or another sign (`$7.50,` `192.168.1.1` `x^2` `H2O` `km/h`
-`snake_case` `a@b.org` `[id]`), words in capitals (`NOT`, `DNA`, an option letter), words of mixed case (`camelCase`),
-single letters but `a`. Of a free chunk, the word itself is protected where a fact hangs on it (`lists.fact_words`).
-White space between two protected chunks is protected too: `5 km`, `x = 3`, `1 000`.
+A text is read in chunks, runs of characters without white space. A chunk is free where it is plain prose: one word,
+or words joined by hyphens or dashes, with quotation marks, brackets and punctuation around it. Any other chunk is
+protected whole, with all that is attached to it: what holds a digit or another sign (`$7.50,` `192.168.1.1` `x^2` `H2O`
+`km/h` `snake_case` `a@b.org` `[id]`), words in capitals (`NOT`, `DNA`, an option letter), words of mixed case
+(`camelCase`), single letters but `a`. Of a free chunk, the word itself is protected where a fact hangs on it
+(`lists.fact_words`). White space between two protected chunks is protected too: `5 km`, `x = 3`, `1 000`.
 
 Protected are also code between backticks, lines of code, LaTeX and text in brackets or braces. Of Python source all is
 protected but the prose of its docstrings, less the names of functions and arguments, quoted strings and examples.

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import regex
 
-FUNCTION = regex.compile(r"^(?:async[ \t]+)?def[ \t]+\w+[ \t]*\(", regex.MULTILINE)
-"""A function that begins at the left margin."""
+_FUNCTION = regex.compile(r"^[ \t]*(?:async[ \t]+)?def[ \t]+\w+[ \t]*\(", regex.MULTILINE)
 
 _QUOTES = regex.compile(r"""[a-zA-Z]*("{3}|'{3}|"|')""")
 
@@ -30,8 +29,8 @@ class Source:
 
     def span(self, node: ast.stmt | ast.expr | ast.arg) -> tuple[int, int]:
         """Start and end of a node in the text."""
-        assert node.end_lineno is not None and node.end_col_offset is not None
-        return self.offset(node.lineno, node.col_offset), self.offset(node.end_lineno, node.end_col_offset)
+        end = self.offset(node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
+        return self.offset(node.lineno, node.col_offset), end
 
     @functools.cached_property
     def _line_starts(self) -> list[int]:
@@ -72,7 +71,7 @@ class Source:
                     yield from self._lines(quotes.end(), end - len(quotes[1]))
 
     def _lines(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        calls = regex.compile(r"\b(?:%s)\s*\(" % "|".join(map(regex.escape, sorted(self.names))))
+        calls = regex.compile(rf"\b(?:{'|'.join(sorted(self.names))})\s*\(")
         doctest = False
         for line in self.text[start:end].splitlines(keepends=True):
             doctest = line.lstrip().startswith(">>>") or (doctest and bool(line.strip()))
@@ -84,7 +83,7 @@ class Source:
 @functools.lru_cache(maxsize=64)
 def python_source(text: str) -> Source | None:
     """The text as Python source that defines a function; None for any other text."""
-    if FUNCTION.search(text) is None:
+    if _FUNCTION.search(text) is None:
         return None
     try:
         return Source(text, ast.parse(text))

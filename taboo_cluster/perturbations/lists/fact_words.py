@@ -37,8 +37,10 @@ false true incorrect incorrectly untrue unlike
 
 FACT_WORDS = frozenset(f"{_NUMBERS} {_UNITS} {_AMOUNTS} {_DENIALS}".split())
 
-UNIT_SIGNS = frozenset(
-    "s ms us ns min h hr hrs d wk yr yrs am pm m km cm mm um nm mi yd ft in g kg mg ug lb lbs oz t l ml dl cl gal qt "
-    "pt tbsp tsp mol cal kcal cc rad deg bp".split()
-)
+_UNIT_SIGNS = """
+s ms us ns min h hr hrs d wk yr yrs am pm m km cm mm um nm mi yd ft in g kg mg ug lb lbs oz t l ml dl cl gal qt pt tbsp
+tsp mol cal kcal cc rad deg bp
+"""
+
+UNIT_SIGNS = frozenset(_UNIT_SIGNS.split())
 """Short forms of units, which are units only behind a number."""
