@@ -14,6 +14,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from taboo_cluster.analysis.answers import load_answers
+from taboo_cluster.analysis.bit_functions import add_bit_functions
 from taboo_cluster.analysis.functions import add_functions
 from taboo_cluster.analysis.tables import LONG_TEXTS, load_tables, run_seed
 from taboo_cluster.errors import UserError, unknown
@@ -128,7 +130,10 @@ def _open(dirs: Sequence[str], texts: bool) -> duckdb.DuckDBPyConnection:
     load_tables(connection, stores, texts)
     if connection.execute("SELECT count(*) FROM recorded").fetchone() == (0,):
         raise UserError(f"no records yet in {', '.join(store.url for store in stores)}")
-    add_functions(connection, run_seed(connection))
+    seed = run_seed(connection)
+    load_answers(connection, seed)
+    add_functions(connection, seed)
+    add_bit_functions(connection, seed)
     for name, query in VIEWS.items():
         connection.execute(f"CREATE VIEW {name} AS {query}")
     return connection

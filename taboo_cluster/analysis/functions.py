@@ -29,6 +29,10 @@ Whole = Sequence[int]
 Numbers = Sequence[float]
 
 
+BOOTSTRAP = {"low": "DOUBLE", "high": "DOUBLE", "se": "DOUBLE", "p": "DOUBLE", "mde": "DOUBLE", "dropped": "BIGINT"}
+"""The struct that a bootstrap returns."""
+
+
 def add_functions(connection: duckdb.DuckDBPyConnection, run_seed: int) -> None:
     """Register the functions that the views use. An argument that is NULL makes the result NULL.
 
@@ -45,9 +49,7 @@ def add_functions(connection: duckdb.DuckDBPyConnection, run_seed: int) -> None:
     none counts as 0. `view` and `cell` seed the bootstrap together with the run's seed.
     """
     interval = duckdb.struct_type({"low": "DOUBLE", "high": "DOUBLE"})
-    bootstrap = duckdb.struct_type(
-        {"low": "DOUBLE", "high": "DOUBLE", "se": "DOUBLE", "p": "DOUBLE", "mde": "DOUBLE", "dropped": "BIGINT"}
-    )
+    bootstrap = duckdb.struct_type(BOOTSTRAP)
     reading = duckdb.struct_type({"value": "DOUBLE", "low": "DOUBLE", "high": "DOUBLE"})
     points: dict[str, Any] = {"n_points": "BIGINT", "dropped": "BIGINT", "reason": "VARCHAR", "half_dose": reading}
     points |= dict.fromkeys(("dose_min", "dose_max", "steepness", "midpoint", "residual"), "DOUBLE")
@@ -56,13 +58,13 @@ def add_functions(connection: duckdb.DuckDBPyConnection, run_seed: int) -> None:
     numbers, whole = duckdb.list_type("DOUBLE"), duckdb.list_type("BIGINT")
 
     def ratio(view: str, cell: str, clusters: dict[str, Any]) -> dict[str, Any]:
-        return _bootstrap(bootstrap_ratio(_clusters(clusters), run_seed, view, cell))
+        return bootstrap_columns(bootstrap_ratio(_clusters(clusters), run_seed, view, cell))
 
     def gap(view: str, cell: str, clusters: dict[str, Any]) -> dict[str, Any]:
-        return _bootstrap(bootstrap_gap(_clusters(clusters), run_seed, view, cell))
+        return bootstrap_columns(bootstrap_gap(_clusters(clusters), run_seed, view, cell))
 
     def mean(view: str, cell: str, member: Whole, cluster: Names, k: Whole, n: Whole) -> dict[str, Any]:
-        return _bootstrap(bootstrap_mean(_by_cluster(cluster, member, k, n), run_seed, view, cell))
+        return bootstrap_columns(bootstrap_mean(_by_cluster(cluster, member, k, n), run_seed, view, cell))
 
     def curve(
         cell: str, rank: Whole, cluster: Names, k: Whole, n: Whole, bits: Numbers, steps: Numbers
@@ -85,7 +87,8 @@ def _interval(ends: Interval) -> dict[str, float | None]:
     return {"low": ends[0], "high": ends[1]}
 
 
-def _bootstrap(result: Bootstrap) -> dict[str, Any]:
+def bootstrap_columns(result: Bootstrap) -> dict[str, Any]:
+    """A bootstrap as the struct `BOOTSTRAP`."""
     return asdict(result) | {"mde": None if result.se is None else detectable_effect(result.se)}
 
 

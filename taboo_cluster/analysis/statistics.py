@@ -121,13 +121,13 @@ def resample_rows(clusters: Floats, *seed: str | int, resamples: int = RESAMPLES
 def bootstrap_ratio(clusters: Clusters, *seed: str | int) -> Bootstrap:
     """Bootstrap of sum(numerator) / sum(denominator) over clusters (numerator, denominator)."""
     sums = resample(clusters, *seed)
-    return _summary(_divide(sums[:, 0], sums[:, 1]))
+    return summary(_divide(sums[:, 0], sums[:, 1]))
 
 
 def bootstrap_gap(clusters: Clusters, *seed: str | int) -> Bootstrap:
     """Bootstrap of k_1/n_1 - k_2/n_2 over clusters (k_1, n_1, k_2, n_2), all four recomputed per resample."""
     sums = resample(clusters, *seed)
-    return _summary(_divide(sums[:, 0], sums[:, 1]) - _divide(sums[:, 2], sums[:, 3]))
+    return summary(_divide(sums[:, 0], sums[:, 1]) - _divide(sums[:, 2], sums[:, 3]))
 
 
 def bootstrap_mean(clusters: Floats, *seed: str | int) -> Bootstrap:
@@ -138,7 +138,7 @@ def bootstrap_mean(clusters: Floats, *seed: str | int) -> Bootstrap:
     """
     members = clusters.shape[1]
     sums = resample_rows(clusters.reshape(len(clusters), -1), *seed).reshape(-1, members, 2)
-    return _summary(_divide(sums[..., 0], sums[..., 1]).mean(axis=1))
+    return summary(_divide(sums[..., 0], sums[..., 1]).mean(axis=1))
 
 
 def percentiles(values: Floats) -> Interval:
@@ -153,7 +153,8 @@ def _divide(numerator: Floats, denominator: Floats) -> Floats:
     return np.divide(numerator, denominator, out=np.full_like(numerator, np.nan), where=denominator != 0)
 
 
-def _summary(values: Floats) -> Bootstrap:
+def summary(values: Floats) -> Bootstrap:
+    """What the values of a statistic over resamples say about it; NaN marks a resample without a value."""
     kept = values[~np.isnan(values)]
     dropped = len(values) - len(kept)
     low, high = percentiles(kept)

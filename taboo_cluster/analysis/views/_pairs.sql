@@ -1,7 +1,8 @@
 -- Each trial (replicate 0, not itself a baseline) beside its item's baseline and the baseline's replicate 1.
--- Joined by content: another gold answer, or another question without a perturbation, is an error, never a flip.
+-- Joined by content: another gold answer (choices not perturbed), or another question without a perturbation, is an
+-- error, never a flip.
 WITH baselines AS (
-    SELECT baseline_id, item_id, correct, gold, question_hash, completion_tokens, finish_reason
+    SELECT baseline_id, item_id, correct, gold_hash, question_hash, completion_tokens, finish_reason
     FROM recorded
     WHERE is_baseline AND replicate = 0
 ),
@@ -43,7 +44,7 @@ LEFT JOIN baselines AS b USING (baseline_id, item_id)
 LEFT JOIN again AS a USING (baseline_id, item_id)
 WHERE c.replicate = 0 AND NOT c.is_baseline
     AND CASE
-        WHEN c.gold <> b.gold OR c.question_hash <> b.question_hash
+        WHEN c.gold_hash <> b.gold_hash OR c.question_hash <> b.question_hash
         THEN CAST(error(format(
             'item {} of {} has another question or gold answer in its baseline than in {}',
             c.item_id, c.benchmark, c.condition

@@ -1,6 +1,6 @@
 -- One row per trial, without long texts unless they were asked for; booleans also as integers.
 SELECT
-    * EXCLUDE (cell_id, baseline_id, is_baseline, question_hash),
+    * EXCLUDE (cell_id, baseline_id, is_baseline, question_hash, gold_hash),
     CAST(aligned AS INTEGER) AS aligned_int,
     CAST(changed AS INTEGER) AS changed_int,
     CAST(parse_ok AS INTEGER) AS parse_ok_int,

@@ -1,0 +1,97 @@
+-- What Pi is computed from: one row per model and benchmark (and setting), the answers of every draw of every variant.
+-- Variant 0 is the clean prompt, each other one a stack and a seed. A draw is a sample_seed and replicate that all
+-- variants have. common: the n items scored in all of them. The variants are those of the whole comparison: a model that
+-- lacks one has no such item. Models that are finished and have different lists of variants are an error.
+-- for_models: the benchmark counts in Pi of models; for_benchmarks: the model counts in Pi of benchmarks.
+WITH variants AS MATERIALIZED (
+    SELECT *, hash(model_id, pooled, task) AS table_id, hash(sample_seed, replicate) AS draw_id FROM _variants
+),
+lists AS (
+    SELECT
+        table_id,
+        pooled,
+        any_value(concat(model, ' on ', benchmark)) AS named,
+        list(DISTINCT variant_id ORDER BY variant_id) AS variant_ids,
+        min(n_recorded) = max(n_recorded) AS finished
+    FROM variants
+    WHERE replicate = 0
+    GROUP BY table_id, pooled
+),
+comparisons AS (
+    SELECT pooled, len(list_distinct(flatten(list(variant_ids)))) AS n_variants
+    FROM lists
+    GROUP BY pooled
+    HAVING CASE
+        WHEN count(DISTINCT variant_ids) FILTER (finished) > 1
+        THEN CAST(error(format(
+            '{} and {} have different variants: Pi over different lists of variants is not compared',
+            arg_min(named, variant_ids) FILTER (finished),
+            arg_max(named, variant_ids) FILTER (finished)
+        )) AS BOOLEAN)
+        ELSE true
+    END
+),
+draws AS (
+    SELECT table_id, draw_id
+    FROM variants
+    JOIN comparisons USING (pooled)
+    GROUP BY table_id, draw_id
+    HAVING count(DISTINCT variant_id) = any_value(n_variants)
+),
+complete AS (
+    SELECT
+        table_id,
+        count(DISTINCT draw_id) AS n_draws,
+        bit_and(scored) AS common,
+        list(correct::BLOB ORDER BY clean DESC, family, perturbation, variant_id, draw_id) AS correct,
+        list(family ORDER BY clean DESC, family, perturbation, variant_id, draw_id) AS families
+    FROM variants
+    JOIN draws USING (table_id, draw_id)
+    GROUP BY table_id
+),
+named AS (
+    SELECT DISTINCT ON (table_id) table_id, model_id, pooled, task, baseline_id, clusters,
+        model, model_revision, model_family, size_b, aligned, stage, quantization, dtype, engine, benchmark, chance, split,
+        prompt_style, n_shots, taboo_rank, taboo_trigger, taboo_word_start, taboo_trigger_params, temperature, top_p
+    FROM variants
+),
+again AS (
+    SELECT
+        table_id,
+        bit_and(scored) AS again_common,
+        list(correct::BLOB ORDER BY replicate) AS again_correct
+    FROM variants
+    WHERE clean AND replicate < 2 AND coalesce(temperature, 0) = 0
+    GROUP BY table_id
+    HAVING count(*) = 2
+),
+counted AS (
+    SELECT
+        named.*,
+        n_variants,
+        coalesce(n_draws, 0) AS n_draws,
+        common::BLOB AS common,
+        correct,
+        families[1:len(families):n_draws] AS families,
+        coalesce(bit_count(common), 0) AS n,
+        _items.n_items - coalesce(bit_count(common), 0) AS n_incomplete,
+        CASE WHEN bit_count(again_common) > 0 THEN again_common::BLOB END AS again_common,
+        again_correct
+    FROM named
+    JOIN comparisons USING (pooled)
+    JOIN _items USING (baseline_id)
+    LEFT JOIN complete USING (table_id)
+    LEFT JOIN again USING (table_id)
+),
+live AS (
+    SELECT pooled, count(DISTINCT model_id) AS n_models, count(DISTINCT task) AS n_tasks
+    FROM counted
+    WHERE n > 0
+    GROUP BY pooled
+)
+SELECT
+    counted.*,
+    n > 0 AND count(*) FILTER (n > 0) OVER (PARTITION BY pooled, task) = n_models AS for_models,
+    n > 0 AND count(*) FILTER (n > 0) OVER (PARTITION BY pooled, model_id) = n_tasks AS for_benchmarks
+FROM counted
+LEFT JOIN live USING (pooled)
