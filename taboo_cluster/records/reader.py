@@ -139,9 +139,9 @@ def _make_view(
     connection.register("no_parts", empty.append_column("filename", pa.array([], pa.string())))
     source = "FROM no_parts"
     if listed:
-        for store in {store.fs.protocol[0]: store for store, _ in listed if not store.local}.values():
-            if not connection.filesystem_is_registered(store.fs.protocol[0]):
-                connection.register_filesystem(store.fs)
+        for protocol, fs in {_protocol(store): store.fs for store, _ in listed if not store.local}.items():
+            if not connection.filesystem_is_registered(protocol):
+                connection.register_filesystem(fs)
         files = ", ".join(_literal(store.path(name)) for store, name in listed)
         scan = (
             f"SELECT * FROM read_parquet([{files}], union_by_name = true, filename = true, hive_partitioning = false)"
@@ -152,6 +152,12 @@ def _make_view(
         for column in columns
     )
     connection.execute(f"CREATE OR REPLACE TEMP VIEW parts AS SELECT {names}, filename FROM ({source})")
+
+
+def _protocol(store: Store) -> str:
+    """The first name of an object store's scheme; a file system has one or several."""
+    names = store.fs.protocol
+    return str(names if isinstance(names, str) else names[0])
 
 
 def _literal(path: str) -> str:

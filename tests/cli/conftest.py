@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from command_files import CONFIG, Call, Outcome, Refused, record
+from command_files import Call, Outcome, Refused, model_at, record
 
 from taboo_cluster.__main__ import main
 from taboo_cluster.records.schema import RECORD
@@ -44,12 +43,7 @@ def refused(call: Call) -> Refused:
 @pytest.fixture
 def model_folder(tmp_path: Path) -> Path:
     """A model's folder as far as it is looked at before it is loaded."""
-    folder = tmp_path / "mine"
-    folder.mkdir()
-    (folder / "config.json").write_text(json.dumps(CONFIG))
-    (folder / "tokenizer.json").write_text("{}")
-    (folder / "model.safetensors").write_bytes((2).to_bytes(8, "little") + b"{}")
-    return folder
+    return model_at(tmp_path / "mine")
 
 
 @pytest.fixture

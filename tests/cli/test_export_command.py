@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from command_files import Call, Refused
+from command_files import Call, Refused, model_at
 from made_runs import digests, drawn, make_run
 
 from taboo_cluster.analysis.database import open_runs, select
@@ -18,13 +19,18 @@ from taboo_cluster.records.writer import PartWriter
 from taboo_cluster.trial import Item
 
 
-@pytest.fixture
-def made(tmp_path: Path, model_folder: Path) -> tuple[Path, list[Item]]:
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Item]]:
     """Four items, right at both ranks, but for one that is wrong at both."""
-    items = drawn(4)
-    script = {item.question: f"So, it is {item.gold if n < 3 else 7777}." for n, item in enumerate(items)}
-    run_dir = tmp_path / "run"
-    return run_dir, make_run(run_dir, model_folder, "limit=4", script=script)
+    folder = tmp_path_factory.mktemp("original")
+    script = {item.question: f"So, it is {item.gold if n < 3 else 7777}." for n, item in enumerate(drawn(4))}
+    return folder / "run", make_run(folder / "run", model_at(folder / "mine"), "limit=4", script=script)
+
+
+@pytest.fixture
+def made(tmp_path: Path, original: tuple[Path, list[Item]]) -> tuple[Path, list[Item]]:
+    """The test's own copy."""
+    return shutil.copytree(original[0], tmp_path / "run"), original[1]
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -172,7 +178,7 @@ def test_a_file_that_exists_is_kept_unless_told_otherwise(
     assert out.read_text() == "mine"
     assert call("export", str(run_dir), "--out", str(out), "--force")[0] == 0
     assert len(lines(out)) == 3
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["d.jsonl", "mine", "run", "run-script.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["d.jsonl", "run"]
 
 
 def test_a_file_appears_whole_or_not_at_all(
@@ -185,7 +191,7 @@ def test_a_file_appears_whole_or_not_at_all(
 
     monkeypatch.setattr("taboo_cluster.exporting.json.dumps", interrupted)
     assert call("export", str(run_dir), "--out", str(tmp_path / "d.jsonl"))[0] == 130
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "run", "run-script.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
 
 
 def test_a_relative_name_is_in_the_current_directory(
@@ -207,3 +213,19 @@ def test_mistakes_are_one_line(refused: Refused, made: tuple[Path, list[Item]], 
 def test_a_run_without_detours_says_so(call: Call, refused: Refused, tmp_path: Path, run_dir: Path) -> None:
     line = refused("export", str(run_dir), "--out", str(tmp_path / "d.jsonl"))
     assert "holds no correct detour whose baseline is correct too; --any-baseline takes the others as well" in line
+
+
+def test_run_and_file_may_lie_in_an_object_store(call: Call, made: tuple[Path, list[Item]]) -> None:
+    import fsspec
+
+    store = fsspec.filesystem("memory")
+    store.put(f"{made[0]}/", "/bucket/run/", recursive=True)
+    assert call("export", "memory://bucket/run", "--out", "memory://bucket/d.jsonl")[0] == 0
+    assert len(store.cat("/bucket/d.jsonl").splitlines()) == 3
+    before = {name: store.cat(name) for name in store.find("/bucket/run/records")}
+    assert call("rescore", "memory://bucket/run")[2].startswith("8 completions scored")
+    assert store.find("/bucket/run/tables/scores")
+    assert {name: store.cat(name) for name in store.find("/bucket/run/records")} == before
+    assert call("audit", "memory://bucket/run", "--judge", "tiny-instruct", "engine=scripted", "--n", "2")[0] == 0
+    assert store.find("/bucket/run/tables/judgements")
+    store.rm("/bucket", recursive=True)

@@ -6,12 +6,13 @@ import csv
 import io
 import json
 import re
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from command_files import Call, Refused
+from command_files import Call, Refused, model_at
 from made_runs import digests, drawn, make_run, table
 
 from taboo_cluster.analysis.database import open_runs, select
@@ -70,13 +71,19 @@ def first_digit() -> Iterator[None]:
 BROKEN = ("--scorer", "arithmetic=first_digit")
 
 
-@pytest.fixture
-def made(tmp_path: Path, model_folder: Path) -> tuple[Path, list[Item]]:
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Item]]:
     """Three items at ranks 0 and 1: a right answer, a wrong one, and no answer at all, the same at both ranks."""
-    run_dir = tmp_path / "made"
+    folder = tmp_path_factory.mktemp("original")
     right, wrong, none = drawn(3)
     script = {right.question: f"So it is {right.gold}.", wrong.question: "It is 7777.", none.question: "No idea."}
-    return run_dir, make_run(run_dir, model_folder, "limit=3", script=script)
+    return folder / "run", make_run(folder / "run", model_at(folder / "mine"), "limit=3", script=script)
+
+
+@pytest.fixture
+def made(tmp_path: Path, original: tuple[Path, list[Item]]) -> tuple[Path, list[Item]]:
+    """The test's own copy."""
+    return shutil.copytree(original[0], tmp_path / "made"), original[1]
 
 
 def listed(out: str) -> set[tuple[str, ...]]:
