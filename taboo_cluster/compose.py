@@ -15,7 +15,8 @@ from taboo_cluster.config import ClusterConfig, ModelConfig, RunConfig, TabooCon
 from taboo_cluster.drift import drift as drift
 from taboo_cluster.engines.base import ENGINES, EngineEntry
 from taboo_cluster.errors import UserError, unknown
-from taboo_cluster.perturbations.stack import canonical
+from taboo_cluster.perturbations.stack import canonical, members
+from taboo_cluster.spec import Spec
 from taboo_cluster.tree import compose_tree, group_files
 from taboo_cluster.typed import build
 
@@ -187,6 +188,7 @@ def _absolute(config: RunConfig) -> RunConfig:
         models=[replace(model, path=_full(model.path, f"models.{model.name}.path")) for model in config.models],
         benchmark={name: _full_paths(options, f"benchmark.{name}") for name, options in config.benchmark.items()},
         engine=_full_paths(config.engine, "engine"),
+        conditions=[_full_stack(stack) for stack in config.conditions],
     )
 
 
@@ -205,6 +207,16 @@ def _full_paths(options: Mapping[str, Any], where: str) -> dict[str, Any]:
         key: _full(value, f"{where}.{key}") if isinstance(value, str) and is_path(key) else value
         for key, value in options.items()
     }
+
+
+def _full_stack(stack: str) -> str:
+    """A stack whose perturbations' local paths are absolute. UserError for one that a condition's name cannot hold."""
+    specs = [Spec(m.name, _full_paths(m.spec.options, f"perturbation {m.name}")) for m in members(stack)]
+    for spec in specs:
+        for key, value in spec.options.items():
+            if is_path(key) and set(",()=") & set(str(value)):
+                raise UserError(f"perturbation {spec.name}.{key}: {value} has one of , ( ) = in it: rename the folder")
+    return "→".join(map(str, specs))
 
 
 def _plain(value: Any) -> Any:

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from taboo_cluster.asking import LEAST_TOKENS, VERDICT_TOKENS, broken_up, read_verdict
 from taboo_cluster.engines.base import Completion, EngineInfo, Generation, Request
 from taboo_cluster.engines.scripted import byte_tokenizer
-from taboo_cluster.judge import LEAST_TOKENS, MAX_TOKENS, Case, broken_up, judge, judge_prompt, read_verdict
+from taboo_cluster.judge import Case, judge, judge_prompt
 from taboo_cluster.models import load_tokenizer
 from taboo_cluster.prompts import render
 from taboo_cluster.trial import ResolvedModel
@@ -42,11 +43,11 @@ CASE = Case("t1", "What is 2 + 3?", "5", "It is 5.")
     ],
 )
 def test_only_a_last_line_in_the_form_asked_for_is_a_verdict(text: str, verdict: str | None) -> None:
-    assert read_verdict(text, "stop") == verdict
+    assert read_verdict(text, "stop", ("RIGHT", "WRONG")) == verdict
 
 
 def test_a_text_that_was_cut_has_no_verdict() -> None:
-    assert read_verdict("VERDICT: RIGHT", "length") is None
+    assert read_verdict("VERDICT: RIGHT", "length", ("RIGHT", "WRONG")) is None
 
 
 def test_the_prompt_holds_the_three_texts_each_under_a_mark() -> None:
@@ -164,7 +165,7 @@ def test_a_judgement_takes_what_is_left_of_the_context() -> None:
     engine = Judge(said("VERDICT: RIGHT"), max_context=10**6)
     list(judge(engine, MODEL, [CASE]))
     length = len(engine.seen[0].prompt_ids)
-    assert engine.seen[0].max_tokens == MAX_TOKENS
+    assert engine.seen[0].max_tokens == VERDICT_TOKENS
     for room in (LEAST_TOKENS, LEAST_TOKENS + 5):
         engine = Judge(said("VERDICT: RIGHT"), max_context=length + room)
         list(judge(engine, MODEL, [CASE]))

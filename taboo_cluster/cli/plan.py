@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 from taboo_cluster.display import print_table
 
 if TYPE_CHECKING:
-    from taboo_cluster.config import ClusterConfig
-    from taboo_cluster.placement import Gpu
     from taboo_cluster.planning import ModelPlan, Plan
 
 
@@ -31,6 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Compose, plan, print."""
     os.environ["HF_HUB_OFFLINE"] = os.environ["HF_DATASETS_OFFLINE"] = "1"
     from taboo_cluster.compose import load_config
+    from taboo_cluster.gpus import seen_gpus
     from taboo_cluster.planning import ASSUMPTIONS, plan
 
     config = load_config(arguments.overrides, arguments.config_dir)
@@ -41,19 +40,6 @@ def run(arguments: argparse.Namespace) -> int:
         print(line)
     print(f"Hours and tokens are rough: {ASSUMPTIONS}.")
     return 0
-
-
-def seen_gpus(cluster: ClusterConfig) -> list[Gpu]:
-    """The GPUs named in the config, else those of this machine."""
-    from taboo_cluster.placement import GIB, Gpu
-
-    if cluster.gpus is not None:
-        return [Gpu(gib) for gib in cluster.gpus]
-    import torch
-
-    if not torch.cuda.is_available():
-        return []
-    return [Gpu(torch.cuda.get_device_properties(i).total_memory / GIB) for i in range(torch.cuda.device_count())]
 
 
 def _print_summary(sweep: str, engine: str, planned: Plan) -> None:

@@ -59,6 +59,10 @@ class PerturbationEntry:
     needs: str | None = None
     """What an item must have for it to apply: `choices` (multiple choice), `code` (a program to complete), `math`
     (a word problem with numbers); None for any text."""
+    check: Callable[[Any, str], None] | None = None
+    """(options, benchmark's name); raises UserError where it has nothing for that benchmark."""
+    first: bool = False
+    """It looks the clean question up, so that it can only stand first in its stack."""
 
 
 PERTURBATIONS: Registry[PerturbationEntry] = Registry("perturbation", "taboo_cluster.perturbations")

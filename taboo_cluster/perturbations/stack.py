@@ -62,8 +62,15 @@ class TextKey:
 
 @functools.cache
 def members(text: str) -> tuple[Member, ...]:
-    """The members of a stack written as `typos+padding(char=quote)`. Raises UserError for an unknown one."""
-    return tuple(_member(parse(part)) for part in _JOINT.split(text))
+    """The members of a stack written as `typos+padding(char=quote)`.
+
+    Raises UserError for an unknown one, or one in a place where it cannot stand.
+    """
+    found = tuple(_member(parse(part)) for part in _JOINT.split(text))
+    for member in found[1:]:
+        if member.entry.first:
+            raise UserError(f"perturbation {member.name} works on the clean question: it must stand first in {text!r}")
+    return found
 
 
 def canonical(text: str) -> str:
@@ -111,6 +118,8 @@ def variant_seed(run_seed: int, variant: int) -> int:
 def check_applies(stack: str, item: Item, benchmark: str) -> None:
     """Raise UserError for a member that an item of the benchmark gives nothing to work on."""
     for member in members(stack):
+        if member.entry.check is not None:
+            member.entry.check(member.options, benchmark)
         need = member.entry.needs
         if need is not None and not has(item, need):
             raise UserError(f"perturbation {member.name} needs {NEEDS[need]}, which {benchmark} has not")

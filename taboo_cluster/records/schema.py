@@ -202,6 +202,25 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("judge_completion", pa.string(), "what the judge said"),
         Column("judged_at", TIME, "when"),
     ),
+    "preservation": (
+        Column("audit_id", pa.string(), "one start of the command audit"),
+        Column("benchmark", pa.string(), "benchmark of the text"),
+        Column("split", pa.string(), "split the item comes from"),
+        Column("item_id", pa.string(), "the item"),
+        Column("perturbations", pa.string(), "the stack, as in table texts"),
+        Column("perturbation_seed", pa.int64(), "its seed"),
+        Column("text_hash", pa.string(), "hash of question, perturbed question, choices and gold answer as seen"),
+        Column("rater", pa.string(), "name of the judge model, or of the CSV file of a person"),
+        Column("rater_kind", pa.string(), "model or human"),
+        Column("judge_revision", pa.string(), "commit of the hub, or hash of a local folder's content"),
+        Column("judge_quantization", pa.string(), "none, nf4 or int8"),
+        Column("judge_dtype", pa.string(), "bfloat16, float16 or float32"),
+        Column("engine", pa.string(), "engine of the judge"),
+        Column("prompt_version", pa.string(), "version of the judge's prompt and of how its verdict is read"),
+        Column("verdict", pa.string(), "kept or lost; null where a judge gave no verdict in the form asked for"),
+        Column("judge_completion", pa.string(), "what the judge said"),
+        Column("judged_at", TIME, "when; a person's latest verdict on a text counts"),
+    ),
 }
 
 
