@@ -10,6 +10,7 @@ from pathlib import Path
 from taboo_cluster.benchmarks.base import Benchmark
 from taboo_cluster.config import ModelConfig, RunConfig
 from taboo_cluster.errors import UserError, unknown
+from taboo_cluster.sweep import prompt_styles
 
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "quantization": ("none", "nf4", "int8"),
@@ -112,11 +113,16 @@ def _check_benchmarks(config: RunConfig, benchmarks: Mapping[str, Benchmark]) ->
         raise UserError("benchmarks is empty: name at least one, like benchmarks=[gsm8k]")
     _no_double("benchmarks", config.benchmarks)
     for name, benchmark in benchmarks.items():
-        if config.prompt_style is not None and config.prompt_style not in benchmark.styles:
-            raise unknown(f"prompt_style of {name}", config.prompt_style, benchmark.styles)
-        if config.n_shots is not None:  # refused by the benchmark that has not as many examples
-            item = benchmark.items()[0]
-            benchmark.prompt(item, item.question, config.prompt_style or benchmark.styles[0], config.n_shots)
+        styles = prompt_styles(config, benchmark)
+        if not styles:
+            raise UserError("prompt_style is empty: name at least one, or null for each benchmark's default")
+        _no_double("prompt_style", styles)
+        for style in styles:
+            if style not in benchmark.styles:
+                raise unknown(f"prompt_style of {name}", style, benchmark.styles)
+            if config.n_shots is not None:  # refused by the benchmark that has not as many examples
+                item = benchmark.items()[0]
+                benchmark.prompt(item, item.question, style, config.n_shots)
 
 
 def _choice(setting: str, value: str, where: str) -> None:

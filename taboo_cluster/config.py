@@ -123,8 +123,8 @@ class RunConfig:
     """Seeds of each stack; a stack and a seed are one variant."""
     precisions: list[str] | None = None
     """Run every model in each of these (float32, bfloat16, float16, int8, nf4) instead of its own; null keeps that."""
-    prompt_style: str | None = None
-    """null takes each benchmark's default style."""
+    prompt_style: list[str] | str | None = None
+    """One style or several (`[direct, cot]`), each with a baseline of its own; null takes each benchmark's default."""
     n_shots: int | None = None
     """null takes each benchmark's default number of examples."""
     replicates: int = 2

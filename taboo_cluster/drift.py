@@ -2,8 +2,8 @@
 
 A trial's id holds model, revision, quantization, dtype, engine, item, condition and replicate. What it does not hold -
 how prompts are made, how many tokens may follow, how items are drawn - has to stay as it was, or one run would mix two
-kinds of records under one name. Added models, ranks and benchmarks, another limit, and where and how fast a run goes
-are no drift.
+kinds of records under one name. Added models, ranks, benchmarks and prompt styles, another limit, and where and how
+fast a run goes are no drift.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 from taboo_cluster.engines.base import ENGINES
 
-RUN = ("seed", "prompt_style", "n_shots")
-"""seed draws the items; a run's condition names leave prompt style and number of examples out."""
+RUN = ("seed", "n_shots")
+"""seed draws the items; a run's condition names leave the number of examples out."""
 
 MODEL = (
     "path",
@@ -44,6 +44,8 @@ def drift(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 def _pairs(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     yield from _common("", old, new, RUN)
+    if not _styles(old) <= _styles(new):
+        yield "prompt_style", old.get("prompt_style"), new.get("prompt_style")
     yield "engine", old["engine"]["name"], new["engine"]["name"]
     if old["engine"]["name"] == new["engine"]["name"]:
         yield from _common("engine.", old["engine"], new["engine"], _deciding(new["engine"]))
@@ -55,6 +57,12 @@ def _pairs(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str
     for model in new["models"]:
         keys = [key for key in MODEL if key != "revision" or model[key] is not None]
         yield from _common(f"models.{model['name']}.", recorded.get(_model_key(model), {}), model, keys)
+
+
+def _styles(config: Mapping[str, Any]) -> set[str | None]:
+    """None stands for each benchmark's default."""
+    named = config.get("prompt_style")
+    return set(named) if isinstance(named, list) else {named}
 
 
 def _common(

@@ -177,11 +177,11 @@ def _questions(config: RunConfig, benchmark: Benchmark, notes: list[str]) -> _Qu
             raise UserError(f"{benchmark.name}: how many items there are is not known here; add limit=N") from error
         notes.append(f"{benchmark.name} is not on this machine: reckoned with {config.limit} items, as limit says")
         return _Questions(None, config.limit, PROMPT_TOKENS, completion, benchmark.max_tokens)
-    condition = conditions(config, benchmark)[0]
+    styles = dict.fromkeys((condition.prompt_style, condition.n_shots) for condition in conditions(config, benchmark))
     prompts = []
     for item in items[:SAMPLE]:
         with suppress(TrialError):  # an item that cannot be asked has no prompt
-            prompts.append(benchmark.prompt(item, item.question, condition.prompt_style, condition.n_shots).plain)
+            prompts += [benchmark.prompt(item, item.question, style, shots).plain for style, shots in styles]
     prompt = sum(map(len, prompts)) // (max(len(prompts), 1) * CHARS_PER_TOKEN)
     notes.extend(benchmark_notes(benchmark))
     return _Questions(items, len(items), prompt, completion, benchmark.max_tokens)

@@ -40,22 +40,30 @@ class Block:
 
 
 def conditions(config: RunConfig, benchmark: Benchmark) -> list[Condition]:
-    """The baseline (no intervention, greedy), then every intervention x sampling, rank 0 sampled included; then all of
-    these under each stack of perturbations and seed.
+    """For each prompt style its baseline (no intervention, greedy), then every intervention x sampling, rank 0 sampled
+    included; then all of these under each stack of perturbations and seed.
 
-    In the benchmark's default prompt style and number of examples unless the config names others.
+    In the benchmark's default number of examples unless the config names another.
     """
-    style = benchmark.styles[0] if config.prompt_style is None else config.prompt_style
     shots = benchmark.default_shots if config.n_shots is None else config.n_shots
     none, *taboos = interventions(config.taboo)
     greedy, drawn = samplings(config.sampling)
     every = [(none, Sampling()), *((none, how) for how in drawn)]
     every += [(taboo, how) for taboo in taboos for how in (*greedy, *drawn)]
-    clean = [Condition(style, shots, taboo, how) for taboo, how in every]
     seeds = [variant_seed(config.seed, variant) for variant in range(config.variants)]
     variants = [(stack, seed) for stack in config.conditions for seed in seeds]
-    perturbed = [replace(c, perturbations=stack, perturbation_seed=seed) for stack, seed in variants for c in clean]
-    return clean + perturbed
+    found: list[Condition] = []
+    for style in prompt_styles(config, benchmark):
+        clean = [Condition(style, shots, taboo, how) for taboo, how in every]
+        perturbed = [replace(c, perturbations=stack, perturbation_seed=seed) for stack, seed in variants for c in clean]
+        found += clean + perturbed
+    return found
+
+
+def prompt_styles(config: RunConfig, benchmark: Benchmark) -> list[str]:
+    """The styles that the config names, else the benchmark's default."""
+    named = benchmark.styles[0] if config.prompt_style is None else config.prompt_style
+    return [named] if isinstance(named, str) else list(named)
 
 
 def interventions(config: TabooConfig) -> list[Taboo]:
@@ -76,23 +84,31 @@ def samplings(config: SamplingConfig) -> tuple[list[Sampling], list[Sampling]]:
 def cells(config: RunConfig, models: Sequence[object], benchmarks: Mapping[str, Benchmark]) -> list[Cell]:
     """Every cell of the sweep, by model, benchmark, condition and replicate.
 
-    Replicates are made of the baseline and of one intervention, the first at the lowest rank: the noise floor (METHODS,
-    section 0). Phase 0 holds replicate 0 of these; with one replicate there is nothing to keep apart and everything
-    clean is phase 0. Perturbed cells have a phase of their own at the end: a text that a stack leaves as it is takes
-    the output of the clean one.
+    Replicates are made of each prompt style's baseline and of one intervention, the first at the lowest rank: the noise
+    floor (METHODS, section 0). Phase 0 holds replicate 0 of these; with one replicate there is nothing to keep apart
+    and everything clean is phase 0. Perturbed cells have a phase of their own at the end: a text that a stack leaves as
+    it is takes the output of the clean one.
     """
     found = []
     for model in range(len(models)):
         for name, benchmark in benchmarks.items():
             every = conditions(config, benchmark)
-            clean = [condition for condition in every if not condition.perturbations]
-            lowest = min((c for c in clean if c.taboo.rank), key=lambda c: c.taboo.rank, default=every[0])
+            repeated = _repeated(every)
             for condition in every:
-                count = config.replicates if condition in (every[0], lowest) else 1
+                count = config.replicates if condition in repeated else 1
                 for replicate in range(count):
                     first = config.replicates == 1 or (count > 1 and replicate == 0)
                     phase = 2 if condition.perturbations else 0 if first else 1
                     found.append(Cell(model, name, condition, replicate, phase))
+    return found
+
+
+def _repeated(every: Sequence[Condition]) -> list[Condition]:
+    """Of each prompt style the baseline and the first intervention at the lowest rank."""
+    found = []
+    for style in dict.fromkeys(condition.prompt_style for condition in every):
+        clean = [c for c in every if c.prompt_style == style and not c.perturbations]
+        found += [clean[0], min((c for c in clean if c.taboo.rank), key=lambda c: c.taboo.rank, default=clean[0])]
     return found
 
 

@@ -94,7 +94,7 @@ class Condition:
 
     @property
     def name(self) -> str:
-        """Readable and unique within a run (which has one prompt style): `baseline`, `taboo(rank=1)`."""
+        """Readable and unique within a run and prompt style: `baseline`, `taboo(rank=1)`."""
         parts = [self.perturbations] if self.perturbations else []
         parts += [str(self.taboo)] if self.taboo.rank else []
         if not self.sampling.greedy:

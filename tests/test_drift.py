@@ -66,6 +66,13 @@ def test_a_setting_that_would_alter_recorded_trials_is_named(change: Callable[[C
     assert changed(change) == [line]
 
 
+def test_a_prompt_style_may_be_added_but_not_taken_away() -> None:
+    old = RUN | {"prompt_style": "cot"}
+    assert drift(old, RUN | {"prompt_style": ["direct", "cot"]}) == []
+    assert drift(RUN | {"prompt_style": ["direct", "cot"]}, old) == ["prompt_style: ['direct', 'cot'] -> cot"]
+    assert drift(RUN, RUN | {"prompt_style": ["cot"]}) == ["prompt_style: null -> ['cot']"]
+
+
 @pytest.mark.parametrize(
     "change",
     [

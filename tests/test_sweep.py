@@ -228,3 +228,35 @@ def test_blocks_are_made_as_they_are_asked_for() -> None:
 
 def test_a_benchmark_without_items_has_no_trials() -> None:
     assert all_trials({"a": [], "b": []}) == []
+
+
+def test_each_prompt_style_has_its_own_baseline_replicates_and_stacks() -> None:
+    made = config([0, 1], prompt_style=["direct", "cot"], conditions=["identity"], n_shots=0)
+    every = [cell for cell in cells(made, made.models, {"a": BENCHMARKS["a"]}) if cell.benchmark == "a"]
+    for style in ("direct", "cot"):
+        own = [cell for cell in every if cell.condition.prompt_style == style]
+        assert [(cell.condition.name, cell.replicate, cell.phase) for cell in own] == [
+            ("baseline", 0, 0),
+            ("baseline", 1, 1),
+            ("taboo(rank=1)", 0, 0),
+            ("taboo(rank=1)", 1, 1),
+            ("identity", 0, 2),
+            ("identity · taboo(rank=1)", 0, 2),
+        ]
+    assert {cell.condition.n_shots for cell in every} == {0}
+    assert len(every) == 12
+
+
+def test_a_perturbed_text_is_done_for_both_prompt_styles_at_once() -> None:
+    made = config([0], prompt_style=["direct", "cot"], conditions=["identity"])
+    every = cells(made, made.models, {"a": BENCHMARKS["a"]})
+    items = {"a": [Item(f"i{n}", "q", "g", "test", f"i{n}") for n in range(600)]}
+    texts: list[tuple[str, int]] = []
+    for phase, trial in trials(MODEL, "scripted", every, items, 0):
+        key = (trial.condition.prompt_style, int(trial.item.item_id[1:]) // 256)
+        if phase == 2 and key not in texts:
+            texts.append(key)
+    chunks = [chunk for _, chunk in texts]
+    assert sorted(chunks) == [0, 0, 1, 1, 2, 2]
+    assert chunks[0] == chunks[1]
+    assert chunks[2] == chunks[3]
