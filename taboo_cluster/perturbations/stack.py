@@ -52,7 +52,7 @@ class Perturbed:
 
 @dataclass(frozen=True)
 class TextKey:
-    """Names the texts of one chunk of a benchmark's items (as subsampled, `sweep.CHUNK` at a time) under one variant."""
+    """Names the texts of one chunk of a benchmark's items (subsampled, `sweep.CHUNK` at a time) under one variant."""
 
     benchmark: str
     stack: str

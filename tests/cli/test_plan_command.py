@@ -52,10 +52,11 @@ def no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_k4_the_paper_on_8_gpus_of_80_gib_without_gpu_or_hub(call: Call) -> None:
     status, out, err = call("plan", *PAPER, gpus(8, 80))
     assert (status, err) == (0, "")
-    assert out.startswith("alignment on scripted: 24 models, 500 items of gsm8k\n")
-    # 5 ranks and 2 replicates; 500 items, 100 for the three pairs from 32B up
-    assert "168 cells, 67,200 trials; about" in out
-    assert 7 * (18 * 500 + 6 * 100) == 67_200
+    counts = ", ".join(f"500 items of {name}" for name in ("gsm8k", "mmlu", "triviaqa", "humaneval"))
+    assert out.startswith(f"alignment on scripted: 24 models, {counts}\n")
+    # four benchmarks, 5 ranks and 2 replicates; 500 items, 100 for the three pairs from 32B up
+    assert "672 cells, 268,800 trials; about" in out
+    assert 4 * 7 * (18 * 500 + 6 * 100) == 268_800
     assert "does not fit" not in out
     assert "note: gsm8k is not on this machine: reckoned with 500 items, as limit says" in out
     for column in ("cells", "trials", "hours", "GiB per GPU", "TP", "GPUs"):
