@@ -67,8 +67,11 @@ class Benchmark(Protocol):
     """Prompt styles it knows; the first is its default."""
     default_shots: int
     max_tokens: int
-    chance: float | None
-    """Accuracy of guessing; None where guessing gives nothing."""
+
+    @property
+    def chance(self) -> float | None:
+        """Accuracy of guessing; None where guessing gives nothing."""
+        ...
 
     def items(self) -> Sequence[Item]:
         """All items, in a fixed order. Raises UserError for a missing or empty source."""

@@ -21,6 +21,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -81,12 +82,6 @@ _OF_OPTIONS = re.compile(
     r"|\b(?-i:[A-D])\)?\s*(?:,|and|or|&|nor)\s*\(?(?-i:[A-D])\b",
     re.IGNORECASE,
 )
-_NAMES_LETTERS = re.compile(
-    r"\b(?-i:[A-P])\)?\s*(?:,|and|or|&|nor)\s*\(?(?-i:[A-P])\b"
-    r"|\b(?:both|either|neither|only|options?|choices?|answers?)\s+\(?[a-p]\)?(?=\s*(?:$|[,.;&]|(?:and|or|nor)\b))"
-    r"|(?<![\w'’])\(?[a-p]\)?\s*(?:,|and|or|&|nor)\s*\(?[a-p]\)?(?:\s+only)?\W*$",
-    re.IGNORECASE,
-)
 _OF_TWO = re.compile(r"\b(?:both|either|neither)\b", re.IGNORECASE)
 _AFTER_MARK = re.compile(r"\s*[*_\"'”`)\]}$]*(?:\s*$|[.):,;]|\s+[-–—]|\s*[\n=→]|\s+(?:because|since|as|and|or)\b)")
 
@@ -116,9 +111,21 @@ def speaks_of_options(choice: str) -> bool:
     return _OF_OPTIONS.search(choice) is not None
 
 
-def names_letters(choice: str) -> bool:
-    """True for an option that names others by letter: `both A and B`, `B, C`, `only a`."""
-    return _NAMES_LETTERS.search(choice) is not None
+def name_letters(choices: Sequence[str]) -> bool:
+    """True where an option names others, or itself, by letter: `both A and B`, `B, C`, `only a`."""
+    names = _naming(len(choices))
+    return any(map(names.search, choices))
+
+
+@cache
+def _naming(count: int) -> re.Pattern[str]:
+    capital, letter, joint = f"[A-{LETTERS[count - 1]}]", f"(?i:[A-{LETTERS[count - 1]}])", r"\s*(?:,|and|or|&|nor)\s*"
+    return re.compile(
+        rf"\b{capital}\)?{joint}\(?{capital}\b"
+        rf"|\b(?i:both|either|neither|only|options?|choices?|answers?)\s+\(?{letter}\)?"
+        rf"(?=\s*(?:$|[,.;&]|(?:and|or|nor)\b))"
+        rf"|(?<![\w'’])\(?{letter}\)?{joint}\(?{letter}\)?(?:\s+only)?\W*$"
+    )
 
 
 def shuffled_order(choices: Sequence[str], rng: np.random.Generator) -> list[int]:
@@ -128,12 +135,13 @@ def shuffled_order(choices: Sequence[str], rng: np.random.Generator) -> list[int
     what one means: it names others by letter, does not stand at the end, or speaks of two (`either of the above`) where
     there are more.
     """
-    free = [index for index, choice in enumerate(choices) if not (speaks_of_options(choice) or names_letters(choice))]
+    every = list(range(len(choices)))
+    free = [index for index in every if not speaks_of_options(choices[index])]
     bound = choices[len(free) :]
-    apart = free != list(range(len(free))) or any(map(names_letters, bound))
-    if apart or (len(free) != 2 and any(map(_OF_TWO.search, bound))):
-        return list(range(len(choices)))
-    return [*map(int, rng.permutation(len(free))), *range(len(free), len(choices))]
+    of_two = len(free) != 2 and any(map(_OF_TWO.search, bound))
+    if free != every[: len(free)] or of_two or name_letters(choices):
+        return every
+    return [*map(int, rng.permutation(len(free))), *every[len(free) :]]
 
 
 def read_letters(text: str, choices: Sequence[str]) -> Reading | None:

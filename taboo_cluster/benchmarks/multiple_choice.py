@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from statistics import fmean
 
 from taboo_cluster.benchmarks.base import Prompt, Verdict
 from taboo_cluster.benchmarks.choice_items import by_letter, shown
@@ -63,8 +64,7 @@ class MultipleChoice:
     @cached_property
     def chance(self) -> float | None:
         """Accuracy of guessing: the mean, over the items that can be asked, of 1 / number of options."""
-        shares = [1 / len(item.extras["choices"]) for item in self.items() if "problem" not in item.extras]
-        return sum(shares) / len(shares)
+        return fmean(1 / len(item.extras["choices"]) for item in self.items() if "problem" not in item.extras)
 
     def prompt(self, item: Item, question: str, style: str, n_shots: int) -> Prompt:
         """Question and options, then the reasoning or the letter.

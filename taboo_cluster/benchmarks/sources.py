@@ -35,6 +35,8 @@ class Row:
 def local_rows(path: str, split: str) -> list[Row]:
     """Rows of a JSONL file, or of the files `<split>.jsonl` or else `<split>*.jsonl` of a folder, by name.
 
+    A file whose name ends in .json holds one list of them instead.
+
     Raises:
         UserError: nothing there, no rows, or a line that is not a JSON object (with its number).
     """
@@ -49,7 +51,7 @@ def local_rows(path: str, split: str) -> list[Row]:
         files = [root]
     else:
         raise UserError(f"there is no file or folder {root}")
-    rows = [row for file in files for row in _lines(file)]
+    rows = [row for file in files for row in (_list(file) if file.suffix == ".json" else _lines(file))]
     if not rows:
         raise UserError(f"{', '.join(map(str, files))} holds no rows")
     return rows
@@ -110,6 +112,16 @@ def _lines(file: Path) -> Sequence[Row]:
     return [_parsed(line, f"{file} line {number}") for number, line in enumerate(lines, 1) if line.strip()]
 
 
+def _list(file: Path) -> Sequence[Row]:
+    try:
+        found = json.loads(_text(file))
+    except ValueError as error:
+        raise UserError(f"{file} is not JSON: {error}") from error
+    if not isinstance(found, list):
+        raise UserError(f"{file} does not hold a list of rows but {type(found).__name__}; one object a line is .jsonl")
+    return [_row(values, f"{file} row {number}") for number, values in enumerate(found, 1)]
+
+
 def _text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8-sig")
@@ -124,6 +136,10 @@ def _parsed(line: str, where: str) -> Row:
         values = json.loads(line)
     except ValueError as error:
         raise UserError(f"{where} is not JSON: {error}") from error
+    return _row(values, where)
+
+
+def _row(values: Any, where: str) -> Row:
     if not isinstance(values, dict):
         raise UserError(f"{where} is not a JSON object but {type(values).__name__}")
     return Row(where, values)

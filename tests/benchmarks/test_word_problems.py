@@ -126,18 +126,14 @@ def test_the_direct_style_shows_answers_without_reasoning() -> None:
 
 
 @pytest.mark.parametrize(
-    ("style", "asked", "lead"),
+    ("style", "how", "lead"),
     [
-        ("cot", "Reason step by step. Then write <answer>X</answer>, where X is the final number alone.", "Reasoning:"),
-        (
-            "direct",
-            "Do not explain anything. Write only <answer>X</answer>, where X is the final number alone.",
-            "Answer:",
-        ),
+        ("cot", "Reason step by step. Then write", "Reasoning:"),
+        ("direct", "Do not explain anything. Write only", "Answer:"),
     ],
 )
-def test_without_examples_the_answer_is_asked_for_in_a_tag(style: str, asked: str, lead: str) -> None:
-    benchmark = symbolic(size=1)
+def test_without_examples_the_answer_is_asked_for_in_a_tag(style: str, how: str, lead: str) -> None:
+    benchmark, asked = symbolic(size=1), f"{how} <answer>X</answer>, where X is the final number alone."
     prompt = benchmark.prompt(benchmark.items()[0], "How many?", style, 0)
     assert prompt.user == f"How many?\n\n{asked}"
     assert prompt.plain == f"Question: How many?\n\n{asked}\n{lead}"
