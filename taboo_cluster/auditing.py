@@ -19,7 +19,7 @@ from taboo_cluster.benchmarks.base import Benchmark
 from taboo_cluster.errors import UserError
 from taboo_cluster.hashing import stable_hash
 from taboo_cluster.judge import PROMPT_VERSION, Case
-from taboo_cluster.recorded import Items, recorded_items, recorded_settings
+from taboo_cluster.recorded import Items, as_asked, recorded_items, recorded_settings
 from taboo_cluster.records.reader import RECORDS, read_parts
 from taboo_cluster.records.schema import RECORD
 from taboo_cluster.records.storage import Store
@@ -31,7 +31,7 @@ PAPER: Mapping[str, float] = {"gsm8k": 0.97, "mmlu": 0.79}
 
 _TRIALS = """
     SELECT trial_id, run_id, attempt, started_at, cell_id, benchmark, split, item_id, model, quantization, condition,
-           outcome, answer, gold, correct
+           outcome, answer, gold, correct, perturbations, perturbation_seed
     FROM recorded
     WHERE replicate = 0 AND correct IS NOT NULL
 """
@@ -106,14 +106,20 @@ class _Readings:
         for name in {row["benchmark"] for row in rows}:
             benchmark = settings.build(name)
             if hasattr(benchmark, "judged_as"):
-                own = {(row["split"], row["item_id"], row["gold"]) for row in rows if row["benchmark"] == name}
+                own = {
+                    (row["split"], row["item_id"], None if row["perturbations"] else row["gold"])
+                    for row in rows
+                    if row["benchmark"] == name
+                }
                 self._own[name] = benchmark, recorded_items(benchmark, own)
 
     def __call__(self, row: Row, question: str) -> tuple[str, str]:
         if row["benchmark"] not in self._own:
             return question, row["gold"]
         benchmark, items = self._own[row["benchmark"]]
-        read: tuple[str, str] = benchmark.judged_as(items[row["split"], row["item_id"]], question)  # type: ignore[attr-defined]
+        read: tuple[str, str] = benchmark.judged_as(  # type: ignore[attr-defined]
+            as_asked(items[row["split"], row["item_id"]], row), question
+        )
         return read
 
 

@@ -13,6 +13,7 @@ from taboo_cluster.compose import build_benchmark, import_plugins
 from taboo_cluster.config import RunConfig
 from taboo_cluster.errors import UserError
 from taboo_cluster.launch import launches
+from taboo_cluster.perturbations.stack import perturb, recorded_stack
 from taboo_cluster.records.storage import Store
 from taboo_cluster.trial import Item
 
@@ -61,12 +62,30 @@ def recorded_settings(run_dir: str) -> Settings:
     return settings
 
 
-def recorded_items(benchmark: Benchmark, found: Collection[tuple[str, str, str]]) -> Items:
+CLEAN_GOLD = "CASE WHEN coalesce(len(perturbations), 0) = 0 THEN gold END"
+"""In SQL: the gold answer as the data set has it; null for a perturbed trial, whose stack may have moved it."""
+
+
+def as_asked(item: Item, row: Mapping[str, Any]) -> Item:
+    """The item as a trial asked it: after its recorded stack (columns perturbations, perturbation_seed, gold).
+
+    Raises:
+        UserError: another gold answer than the record's.
+    """
+    if not row["perturbations"]:
+        return item
+    asked = perturb(item, recorded_stack(row["perturbations"]), row["perturbation_seed"]).subject.item
+    if asked.gold != row["gold"]:
+        raise UserError(f"item {item.item_id} is perturbed otherwise than when it was recorded: another version did it")
+    return asked
+
+
+def recorded_items(benchmark: Benchmark, found: Collection[tuple[str, str, str | None]]) -> Items:
     """The items that some records answer.
 
     Args:
         benchmark: their benchmark.
-        found: (split, item_id, gold answer) of each, as recorded.
+        found: (split, item_id, gold answer) of each, as recorded (`CLEAN_GOLD`); None is not compared.
 
     Raises:
         UserError: an item that is no longer in the data set, or has another gold answer there.
@@ -77,7 +96,7 @@ def recorded_items(benchmark: Benchmark, found: Collection[tuple[str, str, str]]
         raise UserError(f"{name}: {len(gone)} of {len(found)} recorded items are not in the data set, e.g. {gone[0]}")
     for split, item_id, gold in found:
         now = items[split, item_id].gold
-        if now != gold:
+        if gold is not None and now != gold:
             raise UserError(
                 f"{name}: item {item_id} has the gold answer {now!r} in the data set, but {gold!r} in the records: "
                 "these are other data than the run's"

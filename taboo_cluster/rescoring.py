@@ -20,7 +20,7 @@ from taboo_cluster.analysis.database import open_runs, select
 from taboo_cluster.benchmarks.base import Benchmark
 from taboo_cluster.canary import check_scorer
 from taboo_cluster.errors import TrialError, UserError, unknown
-from taboo_cluster.recorded import Items, Settings, recorded_items
+from taboo_cluster.recorded import CLEAN_GOLD, Items, Settings, as_asked, recorded_items
 from taboo_cluster.records.reader import RECORDS, read_part_by_part
 from taboo_cluster.records.schema import RECORD
 from taboo_cluster.records.storage import Store
@@ -38,7 +38,7 @@ COMPARED = ("outcome", "answer", "score")
 """A verdict has changed where one of these differs."""
 
 _SCORED = f"""
-    SELECT trial_id, run_id, attempt, started_at, {", ".join(FACTS)}, split, gold,
+    SELECT trial_id, run_id, attempt, started_at, {", ".join(FACTS)}, split, gold, perturbations, perturbation_seed,
            {", ".join(f"{name} AS earlier_{name}" for name in COMPARED)}
     FROM recorded
     WHERE error_type IS NULL OR error_type = 'scorer_failed'
@@ -120,8 +120,10 @@ def load_scorers(
             gold answer, a scorer that cannot tell right from wrong.
     """
     with open_runs([run_dir]) as connection:
-        rows = select(connection, "SELECT DISTINCT benchmark, split, item_id, gold FROM recorded").to_pylist()
-    found: dict[str, list[tuple[str, str, str]]] = {}
+        rows = select(
+            connection, f"SELECT DISTINCT benchmark, split, item_id, {CLEAN_GOLD} AS gold FROM recorded"
+        ).to_pylist()
+    found: dict[str, list[tuple[str, str, str | None]]] = {}
     for row in rows:
         found.setdefault(row["benchmark"], []).append((row["split"], row["item_id"], row["gold"]))
     for name in (*others, *only):
@@ -174,7 +176,7 @@ def _scored(rows: Sequence[Row], scorers: Mapping[str, Scorer], rescore_id: str)
 
 
 def _verdict(row: Row, scorer: Scorer, rescore_id: str) -> Rescored:
-    item = scorer.items[row["split"], row["item_id"]]
+    item = as_asked(scorer.items[row["split"], row["item_id"]], row)
     warnings = json.loads(row["details"] or "{}").get("prompt_warnings", [])
     try:
         verdict = scorer.benchmark.score(item, row["completion"], row["finish_reason"])

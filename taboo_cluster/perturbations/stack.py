@@ -6,6 +6,7 @@ import functools
 import json
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -76,6 +77,15 @@ def members(text: str) -> tuple[Member, ...]:
 def canonical(text: str) -> str:
     """A stack as conditions carry it: each member with its options, joined by arrows."""
     return "→".join(str(member.spec) for member in members(text))
+
+
+def recorded_stack(perturbations: Sequence[Mapping[str, str]]) -> str:
+    """The canonical form of a stack as records hold it: name and options (JSON) of each member."""
+    specs = (Spec(one["name"], json.loads(one["params"])) for one in perturbations)
+    given = (
+        Spec(spec.name, {key: value for key, value in spec.options.items() if value is not None}) for spec in specs
+    )
+    return "→".join(map(str, given))
 
 
 def perturb(item: Item, stack: str, seed: int) -> Perturbed:

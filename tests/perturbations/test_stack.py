@@ -18,6 +18,7 @@ from taboo_cluster.perturbations.stack import (
     framed_prompt,
     members,
     perturb,
+    recorded_stack,
     variant_seed,
 )
 from taboo_cluster.trial import Item
@@ -150,3 +151,9 @@ def test_what_is_put_around_a_message_stands_around_all_of_it_and_never_at_the_a
 
 def test_keys_of_texts_can_be_kept_in_a_dictionary() -> None:
     assert {TextKey("b", "identity", 0, 0): 1}[TextKey("b", "identity", 0, 0)] == 1
+
+
+def test_a_recorded_stack_is_the_one_that_was_asked_for() -> None:
+    for stack in ("identity", "draw(char=a,times=2)→around"):
+        recorded = [{"name": one.name, "params": one.params_json} for one in members(stack)]
+        assert members(recorded_stack(recorded)) == members(stack)
