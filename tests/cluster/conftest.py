@@ -1,13 +1,15 @@
 """Fixtures of the tests that start Ray."""
 
 import os
-import secrets
 import signal
 import subprocess
 import sys
 
 import pytest
-from scripted_runs import Workspace
+from scripted_runs import TOKEN, Joined, Workspace
+
+# Ray reads its token once in a process, so it is set before a test can make it look. Commands of their own do without.
+os.environ.update(TOKEN)
 
 CLUSTER = """
 import ray, sys
@@ -27,11 +29,10 @@ def workspace(tmp_path_factory):
 @pytest.fixture(scope="session")
 def joined(workspace):
     """Commands run here join one running cluster, which is faster, and is how a team's cluster is used."""
-    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16)}
     for _ in range(4):  # Ray gives up where it takes over 30 s to start, as on a busy machine
         head = subprocess.Popen(
             [sys.executable, "-c", CLUSTER],
-            env=os.environ | token | {"RAY_agent_register_timeout_ms": "120000"},
+            env=os.environ | {"RAY_agent_register_timeout_ms": "120000"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -43,7 +44,7 @@ def joined(workspace):
             break
     assert started, "Ray did not start"
     address, port = started
-    yield workspace.joining(address, token, metrics=f"http://127.0.0.1:{port}/metrics")
+    yield Joined(workspace, address, metrics=f"http://127.0.0.1:{port}/metrics")
     head.stdin.close()
     try:
         head.wait(timeout=30)

@@ -1,13 +1,15 @@
 """A workspace for sweeps with the scripted engine: two model folders, a script, and the command."""
 
-import copy
+import io
 import json
 import os
+import secrets
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import redirect_stderr, redirect_stdout
 from hashlib import sha256
 from pathlib import Path
 
@@ -15,17 +17,20 @@ import duckdb
 import numpy as np
 from safetensors.numpy import save_file
 
+from taboo_cluster.__main__ import main
 from taboo_cluster.benchmarks.base import BENCHMARKS
 
 ROOT = Path(__file__).resolve().parents[2]
 DEADLINE_S = 240
+TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16)}
+"""Of the cluster that commands join."""
 
 
 class Workspace:
     """An empty folder filled with models `one` and `two` and a script that knows the answers of arithmetic."""
 
     def __init__(self, folder):
-        self.folder, self.environment, self.settings, self.metrics = folder, {}, (), None
+        self.folder, self.environment, self.settings = folder, {}, ()
         for number, name in enumerate(("one", "two")):
             model = folder / "models" / name
             model.mkdir(parents=True)
@@ -36,12 +41,6 @@ class Workspace:
         items = entry.build(entry.options()).items()
         self.script = folder / "script.json"
         self.script.write_text(json.dumps({item.question: f"The answer is {item.gold}." for item in items}))
-
-    def joining(self, address, token, metrics):
-        """The same, with commands that join a running cluster, whose node exports its metrics at a URL."""
-        other = copy.copy(self)
-        other.environment, other.settings, other.metrics = token, (f"cluster.address={address}",), metrics
-        return other
 
     def arguments(self, run_dir, *more, models=("one",)):
         listed = ",".join(f"{{path: {self.folder}/models/{name}}}" for name in models)
@@ -60,10 +59,11 @@ class Workspace:
 
     def start(self, run_dir, *more, **options):
         """The command, started in a session of its own."""
+        own = {name: value for name, value in os.environ.items() if name not in TOKEN}
         return subprocess.Popen(
             [sys.executable, "-m", "taboo_cluster", *self.arguments(run_dir, *more, **options)],
             cwd=self.folder,
-            env=os.environ | self.environment | {"PYTHONPATH": str(ROOT)},
+            env=own | self.environment | {"PYTHONPATH": str(ROOT)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -73,6 +73,31 @@ class Workspace:
     def command(self, run_dir, *more, **options):
         """(exit status, output) of the command."""
         return ended(self.start(run_dir, *more, **options))
+
+
+class Joined(Workspace):
+    """The same folder, where commands join a running cluster.
+
+    A command that nothing is done to while it runs is run by this process, which has done its imports long ago.
+    """
+
+    def __init__(self, workspace, address, metrics):
+        self.folder, self.script = workspace.folder, workspace.script
+        self.environment, self.settings = TOKEN, (f"cluster.address={address}",)
+        self.metrics = metrics
+        """URL at which the cluster's node exports its metrics."""
+
+    def command(self, run_dir, *more, **options):
+        """(exit status, output) of the command."""
+        return here(self.arguments(run_dir, *more, **options))
+
+
+def here(arguments):
+    """(exit status, output) of the command, run by this process."""
+    output = io.StringIO()
+    with redirect_stdout(output), redirect_stderr(output):
+        status = main(arguments)
+    return status, output.getvalue()
 
 
 def ended(process):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from scripted_runs import counts, ended, files, rows, view, wait_for
+from scripted_runs import counts, ended, files, here, rows, view, wait_for
 
 PER_ITEM = 7
 """Trials of one model and item: ranks 0, 1, 2, 4, 8, and a replicate of ranks 0 and 1."""
@@ -84,9 +84,9 @@ def test_no_environment_is_written_anywhere(finished):
         assert not path.is_file() or secret.encode() not in path.read_bytes(), path
 
 
-def test_f2_again_does_nothing(workspace, run_dir):
+def test_f2_again_does_nothing(joined, run_dir):
     before = files(run_dir), sorted(path.name for path in run_dir.rglob("*"))
-    status, output = workspace.command(run_dir, "limit=40", models=("one", "two"))
+    status, output = joined.command(run_dir, "limit=40", models=("one", "two"))
     assert status == 0, output
     assert (files(run_dir), sorted(path.name for path in run_dir.rglob("*"))) == before
     assert "560 of 560 trials recorded" in output
@@ -123,26 +123,26 @@ def rows_of(parts, run_dir):
         ("benchmark.arithmetic.seed=1", "benchmark.arithmetic.seed: 0 -> 1"),
     ],
 )
-def test_a_setting_that_would_change_records_is_refused_by_name(workspace, run_dir, setting, named):
+def test_a_setting_that_would_change_records_is_refused_by_name(joined, run_dir, setting, named):
     before = files(run_dir)
-    status, output = workspace.command(run_dir, "limit=40", setting, models=("one", "two"))
+    status, output = joined.command(run_dir, "limit=40", setting, models=("one", "two"))
     assert status == 2
     assert named in output
     assert len(output.splitlines()) == 1
     assert files(run_dir) == before
 
 
-def test_a_directory_that_is_no_run_is_refused(workspace, tmp_path):
+def test_a_directory_that_is_no_run_is_refused(joined, tmp_path):
     (tmp_path / "letter.txt").write_text("dear")
-    status, output = workspace.command(tmp_path, "limit=2")
+    status, output = joined.command(tmp_path, "limit=2")
     assert status == 2
     assert "is not a run" in output
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 
 
 def partly_done(run_dir, process):
-    """Wait for three tenths of a sweep of 120 items."""
-    wait_for(lambda: len(rows(run_dir, "trial_id")) >= 0.3 * PER_ITEM * 120, process)
+    """Wait for the first block of a sweep of 120 items: ranks 0 and 1."""
+    wait_for(lambda: len(rows(run_dir, "trial_id")) >= 240, process)
 
 
 def finish(workspace, run_dir, before):
@@ -203,9 +203,9 @@ def test_ctrl_c_puts_everything_on_disk_and_says_how_to_go_on(joined, tmp_path):
 
 def test_a_second_command_on_a_run_is_refused_and_sigterm_ends_the_first_as_ctrl_c_does(workspace, tmp_path):
     run_dir = tmp_path / "run"
-    process = workspace.start(run_dir, "limit=120", "engine.delay_s=0.05")
-    wait_for(lambda: rows(run_dir, "trial_id"), process)
-    status, output = workspace.command(run_dir, "limit=120")
+    process = workspace.start(run_dir, "limit=120", "engine.delay_s=0.03")
+    partly_done(run_dir, process)
+    status, output = here(workspace.arguments(run_dir, "limit=120"))
     assert status == 2
     assert output == f"error: another command is at work on {run_dir}: wait for its end or stop it\n"
     os.kill(process.pid, signal.SIGTERM)
