@@ -59,6 +59,28 @@ def test_aligned_models_get_their_template_with_shots_as_turns() -> None:
     assert rendered.stop == ("c:",)
 
 
+def test_without_a_tokenizer_a_prompt_is_text_or_turns() -> None:
+    plain = render(PROMPT, model(), None)
+    assert (plain.text, plain.ids, plain.stop, plain.messages) == ("a b", (), ("\nQuestion:",), ())
+    turned = render(PROMPT, model(True, system_prompt="be ü"), None)
+    assert turned.messages == (("system", "be ü"), ("user", "a"), ("assistant", "b"), ("user", "c"))
+    assert turned.text.startswith('[{"role": "system", "content": "be ü"}, {"role": "user", "content": "a"}')
+    assert (turned.ids, turned.stop) == ((), ("c:",))
+    assert (
+        turned.messages == render(PROMPT, model(True, system_prompt="be ü"), tokenizer(chat_template=TEMPLATE)).messages
+    )
+
+
+def test_without_a_tokenizer_too_a_prompt_is_checked() -> None:
+    assert render(Prompt((), "", "a ", ()), model(), None).warnings == (TRAILING_SPACE,)
+    with pytest.raises(UserError, match="cannot be a stop string"):
+        render(Prompt((), "c", "c", (), ("\n",)), model(True), None)
+    for broken in (Prompt((), "", "a \ud800", ()), Prompt((), "\ud800", "a", ())):
+        with pytest.raises(TrialError) as caught:
+            render(broken, model(aligned=not broken.user.isascii()), None)
+        assert caught.value.error_type == "render_failed"
+
+
 def test_template_settings_reach_the_template() -> None:
     template = "{% if thinking %}a{% else %}b{% endif %}"
     shown = model(True, chat_template_kwargs={"thinking": True})
