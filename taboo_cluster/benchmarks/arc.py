@@ -1,4 +1,4 @@
-"""arc: science questions from school exams (Clark et al. 2018), three to five options each, from the hub or local JSONL.
+"""arc: science questions from school exams (Clark et al. 2018), three to five options, from the hub or local JSONL.
 
 A row of the hub has `question`, `choices` (`text`, `label`) and `answerKey`, one of the labels; a row of a local file
 that, or `query` (`Question: ...`), `choices` (texts) and `gold` (index of the right one).

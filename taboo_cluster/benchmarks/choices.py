@@ -28,7 +28,7 @@ import numpy as np
 from taboo_cluster.benchmarks.base import Verdict
 from taboo_cluster.benchmarks.outcome import INVISIBLE, answer_part, verdict
 
-SCORER_VERSION = "choices-1"
+SCORER_VERSION = "choices-2"
 """Changes whenever the same completion could be scored differently."""
 
 LETTERS = "ABCDEFGHIJKLMNOP"
@@ -37,7 +37,7 @@ LETTERS = "ABCDEFGHIJKLMNOP"
 _LANGUAGES = "answers?|antwort|r[ée]ponse|respuesta|risposta|resposta"
 _BE = r"(?:(?:is|was|ist|est|es|è|é|(?:would|should|will|must)(?:\s\w+)?\s+be)\b|[:=]|是|为)"
 _ANSWER = re.compile(
-    rf"""<answer>|\#{{4,}}|\bfinal\ answer\b\W*\n
+    rf"""<answer>(?![^<]*</answer>)|\#{{4,}}|\bfinal\ answer\b\W*\n
     | (?: (?<![a-z])(?:{_LANGUAGES})[*_]*(?:\s*\([^()\n]{{0,40}}\))?(?:\s+(?:choice|option|letter|corr?ecta|correcte))?
           (?:\s+(?:to|for)\s+[^.:\n]{{1,80}}?)?(?:,\s*\w+(?:\s\w+)?,)?
         | 答案

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taboo_cluster.benchmarks.choices import Reading, lettered, read_letters, score_letter
+from taboo_cluster.benchmarks.choices import (
+    Reading,
+    lettered,
+    name_letters,
+    read_letters,
+    score_letter,
+    shuffled_order,
+)
+from taboo_cluster.hashing import stable_rng
 
 CHOICES = ("Paris", "Rome", "4", "None of these")
 
@@ -220,3 +230,66 @@ def test_readings_are_letters_of_the_item(text: str) -> None:
 @given(st.sampled_from("ABCD"), st.sampled_from("ABCD"))
 def test_the_last_final_form_wins(first: str, last: str) -> None:
     assert letters(f"Answer: {first}\nHm.\nThe answer is {last}.") == last
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<answer>A or B</answer>", "AB"),
+        ("<answer>A</answer>", "A"),
+        ("<answer>B. Rome</answer>", "B"),
+        ("<answer>B", "B"),
+        ("<answer>X</answer>", ""),
+        ("<answer>A</answer> or rather <answer>C", "C"),
+    ],
+)
+def test_a_closed_tag_is_read_as_a_whole(text: str, expected: str) -> None:
+    assert letters(text) == expected
+    found = read_letters(text, CHOICES)
+    assert found is not None
+    assert found.form == ("tag" if text.endswith("</answer>") else "phrase")
+
+
+def test_as_many_letters_as_options() -> None:
+    many = tuple(f"option {n}" for n in range(13))
+    assert letters("<answer>M</answer>", many) == "M"
+    assert letters("<answer>N</answer>", many) == ""
+    assert letters("I think so", many) is None
+    assert lettered(many).endswith("\nM. option 12")
+
+
+@pytest.mark.parametrize(
+    "choice",
+    ["Both A and B", "A and B only", "both (a) and (b)", "B, C", "neither A nor D", "a and c", "only b", "option C"],
+)
+def test_a28_options_that_name_others_by_letter(choice: str) -> None:
+    assert name_letters(["x", "y", "z", choice])
+    rng = stable_rng("test")
+    assert shuffled_order(["x", "y", "z", choice], rng) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "choice", ["both a cat and a dog", "H and I", "a and b are friends", "only a few", "Answers vary", "Vitamin A", "A"]
+)
+def test_a_letter_that_is_a_word_or_no_option_names_none(choice: str) -> None:
+    assert not name_letters(["x", "y", "z", choice])
+
+
+@pytest.mark.parametrize(
+    ("choices", "free"),
+    [
+        (("x", "y", "z", "w"), 4),
+        (("x", "y", "z", "all of the above"), 3),
+        (("x", "y", "z", "None of these"), 3),
+        (("x", "y", "all of the above", "none of the above"), 2),
+        (("x", "y", "either of the above"), 2),
+        (("x", "y", "z", "either of the above"), 0),
+        (("x", "y", "both of the above", "neither of the above"), 2),
+        (("x", "all of the above", "y", "z"), 0),
+        (("none of the above", "x", "y", "z"), 0),
+    ],
+)
+def test_a28_options_that_speak_of_others_stay_in_place(choices: tuple[str, ...], free: int) -> None:
+    orders = {tuple(shuffled_order(choices, stable_rng("test", n))) for n in range(400)}
+    rest = tuple(range(free, len(choices)))
+    assert orders == {(*order, *rest) for order in itertools.permutations(range(free))}
