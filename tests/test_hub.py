@@ -26,7 +26,7 @@ from tokenizers.pre_tokenizers import ByteLevel
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 COMMIT, OLD_COMMIT = "a" * 40, "b" * 40
-MODEL, DATASET = "models/tiny/llama", "datasets/openai/gsm8k"
+MODEL, DATASET, GATED = "models/tiny/llama", "datasets/openai/gsm8k", "datasets/Idavidrein/gpqa"
 QUESTION = "Ann has 2 pens and buys 3. How many pens has she?"
 
 
@@ -35,6 +35,8 @@ class Hub:
     """Repositories by kind and name, each a set of files by revision."""
 
     repos: dict[str, dict[str, dict[str, bytes]]]
+    gated: frozenset[str] = frozenset()
+    """Repositories whose files need a token."""
     requests: list[str] = field(default_factory=list)
     url: str = ""
 
@@ -81,6 +83,8 @@ def handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
             if found is None:
                 return self.send(404, b"{}", X_Error_Code="RevisionNotFound")
             commit, files = found
+            if not api and repo in hub.gated and "Authorization" not in self.headers:
+                return self.send(401, b"{}", X_Error_Code="GatedRepo")
             if not api:
                 return self.file(files.get("/".join(rest[2:])), commit)
             kind, inside = (rest[0] if rest else "revision"), "/".join(rest[2:])
@@ -139,6 +143,12 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
     card = b"---\nconfigs:\n- config_name: main\n  data_files:\n  - split: test\n    path: main/test.jsonl\n---\n"
     new = row(QUESTION, "2 + 3 = 5\n#### 5") + row("And 1 + 1?", "#### 2")
     old = row(QUESTION, "2 + 3 = 5\n#### 5")
+    gated = {
+        "README.md": b"---\nconfigs:\n- config_name: gpqa_diamond\n  data_files: gpqa_diamond.csv\n---\n",
+        "gpqa_diamond.csv": b"Question,Correct Answer,Incorrect Answer 1,Incorrect Answer 2,Incorrect Answer 3\n"
+        b"What decays?,muon,proton,electron,photon\n",
+        "gpqa_main.csv": b"not asked for",
+    }
     hub = Hub(
         {
             MODEL: {COMMIT: files, OLD_COMMIT: files},
@@ -146,7 +156,9 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
                 COMMIT: {"README.md": card, "main/test.jsonl": new.encode()},
                 OLD_COMMIT: {"README.md": card, "main/test.jsonl": old.encode()},
             },
-        }
+            GATED: {COMMIT: gated},
+        },
+        gated=frozenset({GATED}),
     )
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler(hub))
     hub.url = f"http://127.0.0.1:{server.server_port}"
@@ -177,8 +189,8 @@ def generated():
     (done,) = engine.generate([Request("k", "x", tuple(engine.tokenizer("x").input_ids), max_tokens=4)])
     return done.generation.token_ids
 
-def items(**options):
-    entry = BENCHMARKS.get("gsm8k")
+def items(name="gsm8k", **options):
+    entry = BENCHMARKS.get(name)
     return sorted([item.question, item.gold] for item in entry.build(entry.options(**options)).items())
 
 def result(call):
@@ -236,3 +248,13 @@ def test_gsm8k_by_name_online_and_again_from_the_cache(hub: Hub, tmp_path: Path)
     assert "test" in no_split
     assert "\n" not in no_split
     assert run(tmp_path, "items()", "items(revision='v1')", HF_HUB_OFFLINE="1") == [both, old]
+
+
+def test_gated_gpqa_says_so_and_loads_with_a_token(hub: Hub, tmp_path: Path) -> None:
+    (refused,) = run(tmp_path, "items('gpqa')", HF_ENDPOINT=hub.url)
+    assert refused == "data set Idavidrein/gpqa is gated: accept its terms on the hub and log in (`hf auth login`)"
+    ((item,),) = run(tmp_path, "items('gpqa')", HF_ENDPOINT=hub.url, HF_TOKEN="hf_made_up")
+    assert item[0] == "What decays?"
+    assert item[1] in "ABCD"
+    assert run(tmp_path, "items('gpqa')", HF_HUB_OFFLINE="1") == [[item]]
+    assert not any("gpqa_main" in request for request in hub.requests)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from taboo_cluster.benchmarks.base import Benchmark, Prompt
+from taboo_cluster.benchmarks.choice_items import labels
 from taboo_cluster.errors import UserError
 from taboo_cluster.hashing import stable_rng
 from taboo_cluster.perturbations.base import PERTURBATIONS, PerturbationEntry, Subject
@@ -142,7 +143,7 @@ NEEDS = {"choices": "answers to choose from", "code": "a program to complete", "
 def has(item: Item, need: str) -> bool:
     """Whether an item has what a perturbation needs."""
     if need == "choices":
-        return len(item.extras.get("choices", ())) > 1
+        return "choices" in item.extras and item.gold in labels(item)  # mmlu_open keeps choices that it does not show
     if need == "code":
         return "entry_point" in item.extras
     return any(character.isdigit() for character in item.question)

@@ -133,7 +133,7 @@ def test_a_perturbation_that_cannot_apply_is_an_error_and_not_dropped() -> None:
     check_applies("draw+identity", ITEM, "gsm8k")
     with pytest.raises(UserError, match="perturbation of_choices needs answers to choose from, which gsm8k has not"):
         check_applies("draw+of_choices", ITEM, "gsm8k")
-    check_applies("of_choices", replace(ITEM, extras={"choices": ["a", "b"]}), "mmlu")
+    check_applies("of_choices", replace(ITEM, gold="B", extras={"choices": ["a", "b"]}), "mmlu")
 
 
 class Benchmark:
