@@ -10,6 +10,9 @@ from itertools import groupby
 import duckdb
 import numpy as np
 
+ANSWERS = ("tasks", "answers")
+"""The tables made here."""
+
 HALVES = 8
 """Ways in which a task's clusters are halved, for cross-fitting."""
 

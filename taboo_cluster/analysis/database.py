@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from taboo_cluster.analysis.answers import load_answers
+from taboo_cluster.analysis.answers import ANSWERS, load_answers
 from taboo_cluster.analysis.bit_functions import add_bit_functions
 from taboo_cluster.analysis.functions import add_functions
 from taboo_cluster.analysis.tables import LONG_TEXTS, load_tables, run_seed
@@ -57,7 +57,8 @@ def needs_texts(query: str) -> bool:
 
 
 def open_runs(dirs: Sequence[str], texts: bool = False) -> duckdb.DuckDBPyConnection:
-    """An in-memory database over the parts of some runs (local folders or fsspec URLs), with all views.
+    """An in-memory database over the parts of some runs (local folders or fsspec URLs), with the views that `select`
+    asks for.
 
     Works while a run goes on: what is recorded by now is read once, here; a view is computed when it is queried.
     Damaged parts are left out with a warning in the log. Long texts (questions, prompts, completions, steps,
@@ -91,6 +92,7 @@ def select(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
         raise UserError(_first_line(error)) from None
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         raise UserError("expected exactly one SELECT; the records can be read, not changed")
+    _make(connection, set(re.findall(r"\w+", sql.lower())))
     connection.execute("BEGIN TRANSACTION READ ONLY")
     try:
         return _plain(connection.sql(sql).to_arrow_table())
@@ -131,12 +133,28 @@ def _open(dirs: Sequence[str], texts: bool) -> duckdb.DuckDBPyConnection:
     if connection.execute("SELECT count(*) FROM recorded").fetchone() == (0,):
         raise UserError(f"no records yet in {', '.join(store.url for store in stores)}")
     seed = run_seed(connection)
-    load_answers(connection, seed)
     add_functions(connection, seed)
     add_bit_functions(connection, seed)
-    for name, query in VIEWS.items():
-        connection.execute(f"CREATE VIEW {name} AS {query}")
     return connection
+
+
+def _make(connection: duckdb.DuckDBPyConnection, names: set[str]) -> None:
+    """Make the views that are named and those they read from, and the answers as bits where one of these needs them.
+
+    Making all of them would take longer than most queries.
+    """
+    found = connection.execute("SELECT view_name FROM duckdb_views() UNION ALL SELECT table_name FROM duckdb_tables()")
+    there = {row[0] for row in found.fetchall()}
+    needed = set(names)
+    for name in reversed(VIEWS):
+        if name in needed:
+            needed.update(_read_by(VIEWS[name]))
+    read = {word for name in needed & VIEWS.keys() for word in re.findall(r"\b(?:FROM|JOIN) (\w+)", VIEWS[name])}
+    if not there.issuperset(ANSWERS) and not (needed | read).isdisjoint(ANSWERS):
+        load_answers(connection, run_seed(connection))
+    for name, query in VIEWS.items():
+        if name in needed and name not in there:
+            connection.execute(f"CREATE VIEW {name} AS {query}")
 
 
 def check_run(store: Store) -> None:
@@ -149,6 +167,7 @@ def check_run(store: Store) -> None:
 
 def _export(connection: duckdb.DuckDBPyConnection, path: str) -> None:
     literal = path.replace("'", "''")
+    _make(connection, set(VIEWS))
     connection.execute(f"ATTACH '{literal}' AS results")
     for name in (*VIEW_NAMES, *TABLES):
         connection.execute(f"CREATE TABLE results.{name} AS FROM memory.{name}")

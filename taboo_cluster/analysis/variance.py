@@ -113,7 +113,8 @@ class Brittleness:
     truncated: bool | None
     """In some table the item variance came out below 0 and was set to 0."""
     pi_corrected: float | None
-    """Pi with V_prompt freed of what the draws alone add to it; None with one draw."""
+    """As pi_unbiased, with the draws' variance a part of its own: the corrected V_prompt over itself, the item
+    variance and R/(R-1) V_sampling; None with one draw."""
     v: float
     v_item: float
     v_prompt: float
@@ -121,6 +122,7 @@ class Brittleness:
     v_shift: float
     v_flip: float
     v_prompt_corrected: float | None
+    """J/(J-1) V_prompt - V_sampling/(R-1), not below 0, summed over tables: freed of what the draws alone add."""
 
 
 def brittleness(tables: Sequence[Sums], variants: int) -> Brittleness:
@@ -128,21 +130,21 @@ def brittleness(tables: Sequence[Sums], variants: int) -> Brittleness:
     exact = [parts(_exact(of)) for of in tables]
     total = sum(part.total for part in exact)
     v_prompt = sum(part.prompt for part in exact)
-    corrected = unbiased = truncated = None
-    if all(of.draws > 1 for of in tables) and variants > 1:
-        scale = Fraction(variants, variants - 1)
-        pairs = zip(exact, tables, strict=True)
-        corrected = sum(max(Fraction(0), scale * p.prompt - p.sampling / (of.draws - 1)) for p, of in pairs)
+    unbiased = truncated = corrected = pi_corrected = None
     if variants > 1 and all(of.n > 1 for of in tables):
         both = [between(part, of.n, variants) for part, of in zip(exact, tables, strict=True)]
-        within = sum(msw for msw, _ in both)
-        whole = within + sum(max(Fraction(0), estimate) for _, estimate in both)
-        unbiased, truncated = _ratio(within, whole), any(estimate < 0 for _, estimate in both)
+        within, items = sum(msw for msw, _ in both), sum(max(Fraction(0), estimate) for _, estimate in both)
+        unbiased, truncated = _ratio(within, within + items), any(estimate < 0 for _, estimate in both)
+        if all(of.draws > 1 for of in tables):
+            noise = [part.sampling / (of.draws - 1) for part, of in zip(exact, tables, strict=True)]
+            corrected = sum(max(Fraction(0), msw - extra) for (msw, _), extra in zip(both, noise, strict=True))
+            draws = sum(extra * of.draws for extra, of in zip(noise, tables, strict=True))
+            pi_corrected = _ratio(corrected, corrected + items + draws)
     return Brittleness(
         pi=_ratio(v_prompt, total),
         pi_unbiased=unbiased,
         truncated=truncated,
-        pi_corrected=None if corrected is None else _ratio(corrected, total),
+        pi_corrected=pi_corrected,
         v=float(total),
         v_item=float(sum(part.item for part in exact)),
         v_prompt=float(v_prompt),

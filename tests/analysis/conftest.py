@@ -77,8 +77,24 @@ def record(
             "taboo_leak": False,
         }
     row |= more
-    names = ("model", "quantization", "dtype", "benchmark", "item_id", "condition", "sample_seed", "replicate")
+    names = ("model", "quantization", "dtype", "benchmark", "item_id", "condition", "sample_seed", "replicate",
+             "prompt_style", "perturbation_seed")  # fmt: skip
     return {"trial_id": " ".join(str(row.get(name)) for name in names)} | row
+
+
+FAMILIES = {
+    "identity": "identity", "typos": "word", "stop_words": "word", "word_split": "word", "padding": "padding",
+    "shuffle_choices": "choices",
+}  # fmt: skip
+
+
+def perturbed(item: str, correct: bool | None, stack: str = "typos", seed: int = 1, **more: Any) -> Row:
+    """A record under a stack of perturbations, `typos→padding` say; identity leaves the text as it is."""
+    members = [{"name": name, "family": FAMILIES[name], "params": "{}"} for name in stack.split("→")]
+    changed = stack != "identity"
+    question = {"question": f"{stack} of {item}"} if changed else {}
+    row = {"condition": stack, "perturbations": members, "perturbation_seed": seed, "changed": changed, **question}
+    return record(item, correct, **(row | more))
 
 
 class Run:
@@ -87,6 +103,7 @@ class Run:
     def __init__(self, directory: Path) -> None:
         self.directory = str(directory)
         self.parts = 0
+        self._opened: tuple[Any, Any] | None = None
 
     def write(self, *rows: Row) -> None:
         """Write one part with these rows."""
@@ -96,8 +113,11 @@ class Run:
         self.parts += 1
 
     def ask(self, query: str) -> list[Row]:
-        """The rows of a query."""
-        rows: list[Row] = select(open_runs([self.directory]), query).to_pylist()
+        """The rows of a query; the run is opened again only after something was written."""
+        parts = sorted((str(path), path.stat().st_mtime_ns) for path in Path(self.directory).rglob("*.parquet"))
+        if self._opened is None or self._opened[0] != parts:
+            self._opened = parts, open_runs([self.directory])
+        rows: list[Row] = select(self._opened[1], query).to_pylist()
         return rows
 
     def one(self, query: str) -> Row:
@@ -116,6 +136,12 @@ def run(tmp_path: Path) -> Run:
 def record_fixture() -> Callable[..., Row]:
     """The function that makes a record."""
     return record
+
+
+@pytest.fixture(name="perturbed")
+def perturbed_fixture() -> Callable[..., Row]:
+    """The function that makes a record of a perturbed item."""
+    return perturbed
 
 
 @pytest.fixture

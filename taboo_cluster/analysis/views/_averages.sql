@@ -3,7 +3,7 @@
 -- benchmarks on which the family is scored for every model of the comparison.
 WITH variants AS MATERIALIZED (
     SELECT
-        model_id, comparison, family, variant_id, perturbation, task, n,
+        cell_id, model_id, comparison, pooled, family, variant_id, perturbation, task, n,
         k / n AS accuracy,
         k_clean / n AS clean_accuracy,
         (k_clean - k) / n AS lost,
@@ -23,6 +23,8 @@ used AS (
 )
 SELECT
     model_id, comparison, family, variant_id,
+    any_value(pooled) AS pooled,
+    min(cell_id) AS cell_id,
     any_value(perturbation) AS perturbation,
     avg(accuracy) AS accuracy,
     avg(clean_accuracy) AS clean_accuracy,

@@ -1,5 +1,6 @@
 -- Each pair of models under each perturbation, on the items scored for all models there and in the clean prompt.
--- first is ahead in the clean prompt, or else first by name. p_clean, p_perturbed: exact McNemar, where the order reverses.
+-- first is ahead in the clean prompt, or else first by name. p_clean, p_perturbed: exact McNemar, where the order
+-- reverses.
 WITH rivals AS MATERIALIZED (FROM _rivals WHERE NOT clean AND n > 0),
 pairs AS (
     SELECT

@@ -2,7 +2,7 @@
 WITH variants AS MATERIALIZED (FROM _variants)
 SELECT
     p.cell_id, p.clean_id, p.task, p.family, p.perturbation, p.variant_id, p.cell, p.clusters, p.halves, p.chance,
-    p.model_id, p.comparison, p.sample_seed,
+    p.model_id, p.comparison, p.pooled, p.sample_seed,
     coalesce(p.scored & c.scored, xor(p.scored, p.scored)) AS common,
     p.correct,
     coalesce(c.correct, xor(p.scored, p.scored)) AS clean_correct,

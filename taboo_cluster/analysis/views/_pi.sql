@@ -1,14 +1,17 @@
 -- The numbers of Pi, by model (kind `model`, summed over benchmarks) and by benchmark (kind `benchmark`, over models).
 WITH tables AS (
-    SELECT 'model' AS kind, CAST(model_id AS VARCHAR) AS key, for_models AS used, * FROM _tables
-    UNION ALL
-    SELECT 'benchmark', task, for_benchmarks, * FROM _tables
+    SELECT
+        *,
+        CASE kind WHEN 'model' THEN CAST(model_id AS VARCHAR) ELSE task END AS key,
+        CASE kind WHEN 'model' THEN for_models ELSE for_benchmarks END AS used
+    FROM _tables, (VALUES ('model'), ('benchmark')) AS kinds (kind)
 ),
 together AS (
     SELECT
         kind,
         key,
         pooled,
+        min(cell_id) AS cell_id,
         any_value(n_variants) AS n_variants,
         count(*) FILTER (used) AS n_tables,
         min(n_draws) FILTER (used) AS n_draws,
@@ -35,13 +38,15 @@ computed AS MATERIALIZED (
         bootstrap_pi(
             concat('brittleness_by_', kind), pooled, tasks, clusters, commons, corrects, draws
         ) AS ci,
-        CASE WHEN again THEN brittleness(clusters, again_commons, again_corrects, again_draws, ['clean', 'clean']) END AS aa
+        CASE WHEN again
+             THEN brittleness(clusters, again_commons, again_corrects, again_draws, ['clean', 'clean']) END AS aa
     FROM together
 )
 SELECT
     kind,
     key,
     pooled,
+    cell_id,
     b.pi AS pi,
     ci.low AS ci_low,
     ci.high AS ci_high,

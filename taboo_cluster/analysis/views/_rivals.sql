@@ -1,4 +1,4 @@
--- Models against each other: each perturbed cell (and each clean one, against itself) on the items scored for all models
+-- Models against each other: each perturbed cell (each clean one against itself) on the items scored for all models
 -- both there and in the clean prompt. Models without such an item at all are left out.
 WITH variants AS MATERIALIZED (FROM _variants WHERE replicate = 0),
 pairs AS (

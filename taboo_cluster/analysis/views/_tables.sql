@@ -1,7 +1,7 @@
 -- What Pi is computed from: one row per model and benchmark (and setting), the answers of every draw of every variant.
 -- Variant 0 is the clean prompt, each other one a stack and a seed. A draw is a sample_seed and replicate that all
--- variants have. common: the n items scored in all of them. The variants are those of the whole comparison: a model that
--- lacks one has no such item. Models that are finished and have different lists of variants are an error.
+-- variants have. common: the n items scored in all of them. The variants are those of the whole comparison: a model
+-- that lacks one has no such item. Models that are finished and have different lists of variants are an error.
 -- for_models: the benchmark counts in Pi of models; for_benchmarks: the model counts in Pi of benchmarks.
 WITH variants AS MATERIALIZED (
     SELECT *, hash(model_id, pooled, task) AS table_id, hash(sample_seed, replicate) AS draw_id FROM _variants
@@ -50,10 +50,16 @@ complete AS (
     GROUP BY table_id
 ),
 named AS (
-    SELECT DISTINCT ON (table_id) table_id, model_id, pooled, task, baseline_id, clusters,
-        model, model_revision, model_family, size_b, aligned, stage, quantization, dtype, engine, benchmark, chance, split,
-        prompt_style, n_shots, taboo_rank, taboo_trigger, taboo_word_start, taboo_trigger_params, temperature, top_p
+    SELECT
+        table_id,
+        min(cell_id) AS cell_id,
+        any_value(model_id) AS model_id,
+        any_value(pooled) AS pooled,
+        any_value(task) AS task,
+        any_value(baseline_id) AS baseline_id,
+        any_value(clusters) AS clusters
     FROM variants
+    GROUP BY table_id
 ),
 again AS (
     SELECT

@@ -1,9 +1,9 @@
 -- The cells of perturbed benchmarks, one row per replicate, each with its answers as bits and what it is compared with.
 -- clean_id: a clean prompt and its perturbed forms share it (model, benchmark and everything else alike). rivals: what
--- models share that are ranked against each other. comparison: what models and benchmarks share that stand in one table;
--- pooled: the same for those whose Pi are compared, draws being pooled there.
--- variant_id: stack and seed. perturbation: the stack as text; family: of its members, `clean` without any.
--- Another gold answer or question for an item is an error, never a flip.
+-- models share that are ranked against each other. comparison: what models and benchmarks share that stand in one
+-- table; pooled: the same for those whose Pi are compared, draws being pooled there. variant_id: stack and seed.
+-- perturbation: the stack as text; family: of its members, `clean` without any. Another gold answer or question for an
+-- item is an error, never a flip.
 WITH named AS (
     SELECT
         *,

@@ -1,10 +1,10 @@
 -- Do two perturbations together cost more than the sum of each alone, and does their order matter?
--- One row per model, benchmark and stack of two (first, then second), with both members alone under the same seed: the same
--- draws. interaction = drop - drop_first - drop_second in percentage points, on the n items scored in all four;
+-- One row per model, benchmark and stack of two (first, then second), with both members alone under the same seed: the
+-- same draws. interaction = drop - drop_first - drop_second in percentage points, on the n items scored in all four;
 -- super_additive: its interval is above 0. interaction_log_odds: the same of ln((k + 1/2) / (n - k + 1/2)), which knows
 -- neither floor nor ceiling. asymmetry = drop - drop_reversed, on the n_asymmetry items scored in both orders; null
--- without the reversed stack. ci, p, mde: bootstrap over clusters of items; q: Benjamini-Hochberg over all rows. paper: the
--- paper's figure (view paper_brittleness).
+-- without the reversed stack. ci, p, mde: bootstrap over clusters of items; q: Benjamini-Hochberg over all rows. paper:
+-- the paper's figure (view paper_brittleness).
 WITH alone AS MATERIALIZED (
     SELECT _perturbed.*, perturbations, perturbation_seed FROM _perturbed JOIN cells USING (cell_id)
 ),
@@ -67,22 +67,22 @@ SELECT
     cells.* EXCLUDE (cell_id, baseline_id, is_baseline, cell, setting),
     first,
     second,
-    100 * (k_first + k_second - k_clean - k) / nullif(n, 0) AS interaction,
+    100 * (k_first + k_second - k_clean - k) / nullif(compared.n, 0) AS interaction,
     100 * b.low AS ci_low,
     100 * b.high AS ci_high,
-    n,
+    compared.n,
     b.low > 0 AS super_additive,
     CAST(b.low > 0 AS INTEGER) AS super_additive_int,
-    100 * (k_clean - k) / nullif(n, 0) AS drop,
-    100 * (k_clean - k_first) / nullif(n, 0) AS drop_first,
-    100 * (k_clean - k_second) / nullif(n, 0) AS drop_second,
-    k_clean / nullif(n, 0) AS clean_accuracy,
+    100 * (k_clean - k) / nullif(compared.n, 0) AS drop,
+    100 * (k_clean - k_first) / nullif(compared.n, 0) AS drop_first,
+    100 * (k_clean - k_second) / nullif(compared.n, 0) AS drop_second,
+    k_clean / nullif(compared.n, 0) AS clean_accuracy,
     b.p,
     q,
     100 * b.mde AS mde,
-    CASE WHEN n > 0 THEN
-        ln((k_first + 0.5) / (n - k_first + 0.5)) + ln((k_second + 0.5) / (n - k_second + 0.5))
-        - ln((k_clean + 0.5) / (n - k_clean + 0.5)) - ln((k + 0.5) / (n - k + 0.5))
+    CASE WHEN compared.n > 0 THEN
+        ln((k_first + 0.5) / (compared.n - k_first + 0.5)) + ln((k_second + 0.5) / (compared.n - k_second + 0.5))
+        - ln((k_clean + 0.5) / (compared.n - k_clean + 0.5)) - ln((k + 0.5) / (compared.n - k + 0.5))
     END AS interaction_log_odds,
     logs.low AS interaction_log_odds_ci_low,
     logs.high AS interaction_log_odds_ci_high,
@@ -98,4 +98,5 @@ LEFT JOIN q_values ON q_values.cell = compared.cell
 LEFT JOIN paper_brittleness AS paper
     ON paper.kind = 'drop' AND paper.model = cells.model AND paper.benchmark = cells.benchmark
     AND paper.perturbation = array_to_string(list_transform(cells.perturbations, lambda p: p.name), '→')
-ORDER BY model, quantization, dtype, cells.benchmark, prompt_style, taboo_rank, first, second, perturbation_seed, sample_seed
+ORDER BY model, quantization, dtype, cells.benchmark, prompt_style, taboo_rank, first, second,
+    perturbation_seed, sample_seed

@@ -1,13 +1,14 @@
 -- How much of the drop does reasoning before the answer (prompt_style cot) take away?
--- One row per model, benchmark, stack and seed that were run in both styles, and one over all of them (perturbation null,
--- n_perturbations: the mean drop), on the n items scored in both styles, clean and perturbed, each style against its own
--- clean prompt. cot_relief = 1 - drop_cot / drop_direct; null where drop_direct's interval includes 0. drops and their
--- intervals in percentage points; ci: paired bootstrap over clusters of items. error_direct, error_cot: 1 - clean accuracy.
+-- One row per model, benchmark, stack and seed that were run in both styles, and one over all of them (perturbation
+-- null, n_perturbations: the mean drop), on the n items scored in both styles, clean and perturbed, each style against
+-- its own clean prompt. cot_relief = 1 - drop_cot / drop_direct; null where drop_direct's interval includes 0. drops
+-- and their intervals in percentage points; ci: paired bootstrap over clusters of items. error_direct, error_cot: 1 -
+-- clean accuracy.
 WITH styled AS (
     SELECT
         _perturbed.*,
-        cells.* EXCLUDE (cell_id, baseline_id, is_baseline, cell, setting, chance, sample_seed, condition, perturbations,
-                         perturbation_seed, fragment_p),
+        cells.* EXCLUDE (cell_id, baseline_id, is_baseline, cell, setting, chance, sample_seed, condition,
+                         perturbations, perturbation_seed, fragment_p),
         cells.chance AS chance_of_benchmark,
         CAST(ROW(_perturbed.model_id, benchmark, split, n_shots, taboo_rank, taboo_trigger, taboo_word_start,
                  taboo_trigger_params, temperature, top_p, _perturbed.sample_seed) AS VARCHAR) AS subject
@@ -105,4 +106,5 @@ SELECT
     END AS reason
 FROM compared
 JOIN cells USING (cell_id)
-ORDER BY model, quantization, dtype, benchmark, n_shots, taboo_rank, sample_seed, variant_id IS NULL, family, perturbation
+ORDER BY model, quantization, dtype, benchmark, n_shots, taboo_rank, sample_seed, variant_id IS NULL,
+    family, perturbation

@@ -12,6 +12,7 @@ worst AS (
     SELECT
         clean_id,
         family,
+        min(cell_id) AS cell_id,
         any_value(n) AS n,
         any_value(k_clean) AS k_clean,
         any_value(n_perturbations) AS n_perturbations,
@@ -53,15 +54,10 @@ compared AS MATERIALIZED (
     SELECT *, CASE WHEN n > 0 AND n_aa > 0 THEN null_drop(n_churn, n_aa, n_perturbations) END AS aa,
         wilson(k_retained, k_clean_changed) AS changed_ci
     FROM worst
-),
-named AS (
-    SELECT DISTINCT clean_id, baseline_id, model, model_revision, model_family, size_b, aligned, stage, pair,
-        quantization, dtype, engine, benchmark, chance, split, prompt_style, n_shots, taboo_rank, taboo_trigger,
-        taboo_word_start, taboo_trigger_params, temperature, top_p, sample_seed
-    FROM _variants
 )
 SELECT
-    named.* EXCLUDE (clean_id, baseline_id),
+    cells.* EXCLUDE (cell_id, baseline_id, is_baseline, cell, setting, condition, perturbations, perturbation_seed,
+                     fragment_p),
     family,
     100 * (k_clean - lowest) / nullif(n, 0) AS drop,
     100 * (greatest(k_clean, highest) - least(k_clean, lowest)) / nullif(n, 0) AS range,
@@ -94,7 +90,7 @@ SELECT
         CASE WHEN n > 0 AND n_changed = 0 THEN 'no text was changed' END
     ), '') AS reason
 FROM compared
-JOIN named USING (clean_id)
+JOIN cells USING (cell_id)
 JOIN _items USING (baseline_id)
 LEFT JOIN cross_fitted USING (clean_id, family)
 ORDER BY model, quantization, dtype, benchmark, prompt_style, taboo_rank, family, sample_seed

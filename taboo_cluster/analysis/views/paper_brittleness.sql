@@ -1,8 +1,9 @@
 -- What did the paper on brittleness report for which model, benchmark, family or perturbation?
--- "BrittleBench: Quantifying LLM Robustness via Prompt Sensitivity": its Tables 2 (drop, range per family) and 5 (accuracy,
--- drop per perturbation), averaged over its six multiple-choice benchmarks (MMLU, ARC, TruthfulQA, MathQA, GPQA, LogiQA;
--- 0-shot), and single figures of its text. drop and range in percentage points, all else as shares. figure: as text, a
--- bound or range where the paper gives one (low, high). Its Llama models are taken to be the aligned ones.
+-- "BrittleBench: Quantifying LLM Robustness via Prompt Sensitivity": its Tables 2 (drop, range per family) and 5
+-- (accuracy, drop per perturbation), averaged over its six multiple-choice benchmarks (MMLU, ARC, TruthfulQA, MathQA,
+-- GPQA, LogiQA; 0-shot), and single figures of its text. drop and range in percentage points, all else as shares.
+-- figure: as text, a bound or range where the paper gives one (low, high). Its Llama models are taken to be the aligned
+-- ones.
 WITH families (model, word, word_range, padding, padding_range, augmentation, augmentation_range, paraphrase,
                paraphrase_range, mean, mean_range) AS (
     VALUES
@@ -29,12 +30,18 @@ of_families AS (
 words (model, clean, typos, typos_drop, stop_words, stop_words_drop, punctuation_spaces, punctuation_spaces_drop,
        space_runs, space_runs_drop, word_merge, word_merge_drop, word_split, word_split_drop) AS (
     VALUES
-    ('claude-opus-4.5', 78.64, 74.36, 4.28, 74.08, 4.56, 78.45, 0.19, 72.15, 6.49, 76.72, 1.92, 76.74, 1.90),
-    ('gpt-5', 73.97, 64.65, 9.32, 65.63, 8.34, 70.29, 3.68, 69.47, 4.50, 70.19, 3.78, 70.42, 3.55),
-    ('Qwen/Qwen3-32B', 81.53, 73.99, 7.54, 76.48, 5.05, 81.42, 0.11, 80.06, 1.47, 81.36, 0.17, 81.02, 0.51),
-    ('Qwen/Qwen3-8B', 78.50, 70.00, 8.50, 72.56, 5.94, 78.25, 0.25, 77.27, 1.23, 78.52, -0.02, 78.04, 0.46),
-    ('meta-llama/Llama-3.3-70B-Instruct', 66.41, 58.92, 7.49, 59.42, 6.99, 66.46, -0.05, 60.92, 5.49, 65.85, 0.56, 64.03, 2.38),
-    ('meta-llama/Llama-3.1-8B-Instruct', 43.48, 34.16, 9.32, 37.33, 6.15, 42.38, 1.10, 34.06, 9.42, 41.03, 2.45, 37.20, 6.28)
+    ('claude-opus-4.5', 78.64, 74.36, 4.28, 74.08, 4.56, 78.45, 0.19,
+     72.15, 6.49, 76.72, 1.92, 76.74, 1.90),
+    ('gpt-5', 73.97, 64.65, 9.32, 65.63, 8.34, 70.29, 3.68,
+     69.47, 4.50, 70.19, 3.78, 70.42, 3.55),
+    ('Qwen/Qwen3-32B', 81.53, 73.99, 7.54, 76.48, 5.05, 81.42, 0.11,
+     80.06, 1.47, 81.36, 0.17, 81.02, 0.51),
+    ('Qwen/Qwen3-8B', 78.50, 70.00, 8.50, 72.56, 5.94, 78.25, 0.25,
+     77.27, 1.23, 78.52, -0.02, 78.04, 0.46),
+    ('meta-llama/Llama-3.3-70B-Instruct', 66.41, 58.92, 7.49, 59.42, 6.99, 66.46, -0.05,
+     60.92, 5.49, 65.85, 0.56, 64.03, 2.38),
+    ('meta-llama/Llama-3.1-8B-Instruct', 43.48, 34.16, 9.32, 37.33, 6.15, 42.38, 1.10,
+     34.06, 9.42, 41.03, 2.45, 37.20, 6.28)
 ),
 of_words AS (
     SELECT 'accuracy' AS kind, model, NULL AS perturbation, clean / 100 AS value FROM words
@@ -56,7 +63,8 @@ figures AS (
     SELECT kind, model, NULL AS benchmark, family, NULL AS perturbation, value AS low, value AS high, NULL AS note
     FROM of_families
     UNION ALL
-    SELECT kind, model, NULL, CASE WHEN perturbation IS NULL THEN 'clean' ELSE 'word' END, perturbation, value, value, NULL
+    SELECT kind, model, NULL, CASE WHEN perturbation IS NULL THEN 'clean' ELSE 'word' END, perturbation,
+        value, value, NULL
     FROM of_words
 ),
 others (kind, model, benchmark, family, perturbation, low, high, note) AS (
@@ -84,7 +92,9 @@ SELECT
         WHEN low = high THEN format('{:.4g}', low)
         ELSE format('{:.4g} to {:.4g}', low, high)
     END AS figure,
-    low, high, note
+    low, high,
+    CASE WHEN kind IN ('preserved', 'cohen_kappa', 'krippendorff_alpha', 'cosine') THEN 2400 END AS n,
+    note
 FROM (
     SELECT * REPLACE (CAST(low AS DOUBLE) AS low, CAST(high AS DOUBLE) AS high)
     FROM (FROM figures UNION ALL FROM others)

@@ -1,10 +1,11 @@
 -- How much does each perturbation cost? One row per model, benchmark, stack and seed, on the n items scored in both.
--- drop = clean accuracy - accuracy, in percentage points (negative: the perturbation helps); ci, p, mde: paired bootstrap
--- over clusters of items; p_mcnemar: exact; q: Benjamini-Hochberg over all rows. n_flips: items whose correctness
--- differs. drop_relative = 1 - accuracy / clean accuracy. drop_adjusted: with accuracy_adjusted = (accuracy - chance) /
--- (1 - chance). Texts that the stack left as they were carry the clean answer; drop_changed and retention_changed use
--- the n_changed others alone: retention of the n_retention_changed right in the clean prompt, with Wilson's interval.
--- within_noise: the interval of accuracy - (replicate 1 of the clean prompt) includes 0; null without replicates.
+-- drop = clean accuracy - accuracy, in percentage points (negative: the perturbation helps); ci, p, mde: paired
+-- bootstrap over clusters of items; p_mcnemar: exact; q: Benjamini-Hochberg over all rows. n_flips: items whose
+-- correctness differs. drop_relative = 1 - accuracy / clean accuracy. drop_adjusted: with accuracy_adjusted = (accuracy
+-- - chance) / (1 - chance). Texts that the stack left as they were carry the clean answer; drop_changed and
+-- retention_changed use the n_changed others alone: retention of the n_retention_changed right in the clean prompt,
+-- with Wilson's interval. within_noise: the interval of accuracy - (replicate 1 of the clean prompt) includes 0; null
+-- without replicates.
 WITH counted AS MATERIALIZED (
     SELECT
         *,

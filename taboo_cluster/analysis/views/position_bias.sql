@@ -1,7 +1,8 @@
 -- Do models prefer a letter, whatever stands behind it?
 -- Benchmarks whose choices were perturbed: the clean prompt and each perturbation of the choices, one row per letter.
--- share: of the n_answered answers with a letter; ci: Wilson. gold_share: of the n items scored, how many have that letter as
--- gold answer; excess = share - gold_share. recall: of the n_gold items with that gold letter, the share answered right.
+-- share: of the n_answered answers with a letter; ci: Wilson. gold_share: of the n items scored, how many have that
+-- letter as gold answer; excess = share - gold_share. recall: of the n_gold items with that gold letter, the share
+-- answered right.
 WITH shown AS (
     SELECT cell_id, perturbation, family
     FROM _variants
@@ -17,7 +18,11 @@ given AS (
     GROUP BY cell_id, answer, gold
 ),
 letters AS (
-    SELECT cell_id, letter, CAST(sum(n) FILTER (said) AS BIGINT) AS n_said, CAST(sum(n) FILTER (NOT said) AS BIGINT) AS n_gold
+    SELECT
+        cell_id,
+        letter,
+        CAST(sum(n) FILTER (said) AS BIGINT) AS n_said,
+        CAST(sum(n) FILTER (NOT said) AS BIGINT) AS n_gold
     FROM (
         SELECT cell_id, answer AS letter, n, true AS said FROM given WHERE regexp_full_match(answer, '[A-J]')
         UNION ALL
@@ -35,12 +40,13 @@ totals AS (
     GROUP BY cell_id
 ),
 hits AS (
-    SELECT cell_id, gold AS letter, CAST(sum(n) AS BIGINT) AS n_hit FROM given WHERE answer = gold GROUP BY cell_id, gold
+    SELECT cell_id, gold AS letter, CAST(sum(n) AS BIGINT) AS n_hit
+    FROM given
+    WHERE answer = gold
+    GROUP BY cell_id, gold
 ),
 counted AS MATERIALIZED (
-    SELECT
-        *,
-        wilson(coalesce(n_said, 0), n_answered) AS ci
+    SELECT *, wilson(coalesce(n_said, 0), n_answered) AS ci
     FROM letters
     JOIN totals USING (cell_id)
     LEFT JOIN hits USING (cell_id, letter)

@@ -1,9 +1,10 @@
 -- Does one perturbation reorder the models?
--- One row per benchmark, stack and seed against the clean prompt, on the n items scored for all n_models in both. spearman
--- (average ranks) and kendall (tau-b) with bootstrap intervals over clusters of items. flip_rate: of the n_pairs pairs not
--- tied on clean, the share whose order reverses (a pair that becomes tied does not); order_changed: any does;
--- flip_significant: any does with exact McNemar below 0.05 on both sides. Beside each its A/A value, the mean over clean
--- replicates 0 and 1 with shuffled labels: what no effect looks like. paper: Spearman of the paper (paper_brittleness).
+-- One row per benchmark, stack and seed against the clean prompt, on the n items scored for all n_models in both.
+-- spearman (average ranks) and kendall (tau-b) with bootstrap intervals over clusters of items. flip_rate: of the
+-- n_pairs pairs not tied on clean, the share whose order reverses (a pair that becomes tied does not); order_changed:
+-- any does; flip_significant: any does with exact McNemar below 0.05 on both sides. Beside each its A/A value, the mean
+-- over clean replicates 0 and 1 with shuffled labels: what no effect looks like. paper: Spearman of the paper
+-- (paper_brittleness).
 WITH flips AS (
     SELECT
         rivals,
@@ -36,7 +37,7 @@ repeated AS (
     GROUP BY rivals
 ),
 again AS MATERIALIZED (
-    SELECT rivals, shuffled_ranks('rank_correlation', setting, right_twice, discordant) AS aa, len(right_twice) AS n_models_aa
+    SELECT rivals, shuffled_ranks('rank_correlation', setting, right_twice, discordant) AS aa
     FROM repeated
 ),
 named AS (
@@ -65,7 +66,7 @@ SELECT
     ci.kendall_low AS kendall_ci_low,
     ci.kendall_high AS kendall_ci_high,
     aa.kendall AS kendall_aa,
-    n,
+    named.n,
     n_models,
     n_flips / nullif(n_pairs, 0) AS flip_rate,
     aa.flip_rate AS flip_rate_aa,
@@ -79,9 +80,9 @@ SELECT
     ci.dropped AS n_dropped,
     figure AS paper,
     nullif(concat_ws('; ',
-        CASE WHEN n = 0 THEN 'no item is scored for all models' END,
-        CASE WHEN n > 0 AND n_models < 3 THEN 'fewer than three models' END,
-        CASE WHEN n > 0 AND n_models > 2 AND constant THEN 'all models are tied' END,
+        CASE WHEN named.n = 0 THEN 'no item is scored for all models' END,
+        CASE WHEN named.n > 0 AND n_models < 3 THEN 'fewer than three models' END,
+        CASE WHEN named.n > 0 AND n_models > 2 AND constant THEN 'all models are tied' END,
         CASE WHEN aa IS NULL THEN 'no replicate of the clean prompt, so no A/A value' END
     ), '') AS reason
 FROM named
@@ -90,4 +91,5 @@ LEFT JOIN _orders USING (rivals, variant_id)
 LEFT JOIN flips USING (rivals, variant_id)
 LEFT JOIN again USING (rivals)
 LEFT JOIN paper_brittleness AS paper ON paper.kind = 'spearman' AND paper.family = named.family
-ORDER BY cells.benchmark, prompt_style, n_shots, taboo_rank, sample_seed, named.family, named.perturbation, perturbation_seed
+ORDER BY cells.benchmark, prompt_style, n_shots, taboo_rank, sample_seed, named.family, named.perturbation,
+    perturbation_seed

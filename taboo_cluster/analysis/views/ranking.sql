@@ -1,7 +1,7 @@
 -- In what order do the models stand, clean and under each perturbation?
--- One row per benchmark, stack and seed (none: the clean prompt) and model, on the n items scored for all n_models there
--- and in the clean prompt. Tied models share the better place. ci: bootstrap over clusters of items, the same for all
--- models. moved: places lost (above 0) or won against clean_place.
+-- One row per benchmark, stack and seed (none: the clean prompt) and model, on the n items scored for all n_models
+-- there and in the clean prompt. Tied models share the better place. ci: bootstrap over clusters of items, the same for
+-- all models. moved: places lost (above 0) or won against clean_place.
 SELECT
     cells.* EXCLUDE (cell_id, baseline_id, is_baseline, cell, setting),
     perturbation,
@@ -20,4 +20,5 @@ JOIN cells USING (cell_id)
 LEFT JOIN _orders USING (rivals, variant_id)
 WINDOW best AS (PARTITION BY rivals, variant_id ORDER BY k DESC),
     best_clean AS (PARTITION BY rivals, variant_id ORDER BY k_clean DESC)
-ORDER BY benchmark, prompt_style, n_shots, taboo_rank, sample_seed, perturbation NULLS FIRST, perturbation_seed, place, model
+ORDER BY benchmark, prompt_style, n_shots, taboo_rank, sample_seed, perturbation NULLS FIRST,
+    perturbation_seed, place, model

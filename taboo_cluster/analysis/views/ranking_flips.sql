@@ -1,9 +1,9 @@
 -- Which pairs of models change places under which perturbation?
--- One row per benchmark, stack, seed and pair of models, the first one ahead in the clean prompt; on the n items scored for
--- all models there and in the clean prompt. clean_difference, difference: accuracy of the first minus the second.
+-- One row per benchmark, stack, seed and pair of models, the first one ahead in the clean prompt; on the n items scored
+-- for all models there and in the clean prompt. clean_difference, difference: accuracy of the first minus the second.
 -- flipped: the strict order reverses; a pair tied on one side is not flipped. flip_significant: p_clean and p_perturbed
--- (exact McNemar, given where the order reverses) are both below 0.05. q: Benjamini-Hochberg over all rows of the larger
--- p, pairs that keep their order counting as 1.
+-- (exact McNemar, given where the order reverses) are both below 0.05. q: Benjamini-Hochberg over all rows of the
+-- larger p, pairs that keep their order counting as 1.
 WITH flips AS MATERIALIZED (
     SELECT *, row_number() OVER (ORDER BY rivals, variant_id, first_cell, second_cell) AS row FROM _flips
 ),

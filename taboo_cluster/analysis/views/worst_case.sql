@@ -1,8 +1,9 @@
 -- How many items does a model get right whatever the wording, and how often do two wordings agree?
--- One row per model and benchmark, on the n items scored in the clean prompt and under every variant (n_variants, the clean
--- prompt included). worst_case: right under every variant; best_case: right under one at least. consistency: mean over
--- pairs of variants of the share of items on which both are right or both wrong. ci: Wilson, for items in clusters and for
--- consistency the bootstrap over clusters. worst_case falls and best_case rises with n_variants without any effect.
+-- One row per model and benchmark, on the n items scored in the clean prompt and under every variant (n_variants, the
+-- clean prompt included). worst_case: right under every variant; best_case: right under one at least. consistency: mean
+-- over pairs of variants of the share of items on which both are right or both wrong. ci: Wilson, for items in clusters
+-- and for consistency the bootstrap over clusters. worst_case falls and best_case rises with n_variants without any
+-- effect.
 WITH together AS (
     SELECT
         clean_id,
