@@ -18,15 +18,15 @@ class Embedder:
     """
 
     def __init__(self, path: str) -> None:
+        folder = Path(path).expanduser()
+        if not folder.is_dir():
+            raise UserError(f"--embedding {path}: there is no such folder")
         try:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
             raise UserError(
                 f"--embedding needs the package sentence-transformers: pip install 'taboo_cluster[embedding]' ({error})"
             ) from error
-        folder = Path(path).expanduser()
-        if not folder.is_dir():
-            raise UserError(f"--embedding {path}: there is no such folder")
         try:
             self._model: Any = SentenceTransformer(str(folder), local_files_only=True)
         except (OSError, ValueError, KeyError) as error:

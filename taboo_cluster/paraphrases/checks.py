@@ -31,11 +31,11 @@ COSINE = "its embedding is too far from the question's"
 
 _WORD = re.compile(r"\w+")
 _DIGITS = re.compile(
-    r"""(?P<sign>(?<![\w)\]}%])[-\u2212\u2013](?=[$\u20ac\u00a3]?\.?\d))?[$\u20ac\u00a3]?
+    r"""\d+(?:\.\d+){2,} | (?P<sign>(?<![\w)\]}%])[-\u2212\u2013](?=[$\u20ac\u00a3]?\.?\d))?[$\u20ac\u00a3]?
     (?P<value>\d{1,3}(?:,\d{3})+(?!,?\d)(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)""",
     re.VERBOSE,
 )
-_EXACT = re.compile(r"(?:https?://|www\.)\S*[\w/]|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|_{2,}|\.{4,}")
+_EXACT = re.compile(r"(?:https?://|www\.)\S*[\w/]|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|_{2,}|\.{4,}|\d+(?:\.\d+){2,}")
 
 _UNITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _TEENS = ("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
@@ -58,7 +58,7 @@ def problem(item: Item, paraphrase: str) -> str | None:
         return UNCHANGED
     if not same_numbers(question, paraphrase):
         return NUMBERS
-    if spans(question) - Counter({span: paraphrase.count(span) for span in spans(question)}):
+    if not (_holds_spans(question, paraphrase) and _holds_spans(paraphrase, question)):
         return SPANS
     if any(_names(question, text) != _names(paraphrase, text) for text in answers(item)):
         return ANSWER
@@ -81,7 +81,9 @@ def numbers(text: str) -> tuple[Counter[Fraction], Counter[Fraction]]:
     """
     plain = unicodedata.normalize("NFKC", text).replace("\u2044", "/")
     digits = Counter(
-        Fraction(found["value"].replace(",", "")) * (-1 if found["sign"] else 1) for found in _DIGITS.finditer(plain)
+        Fraction(found["value"].replace(",", "")) * (-1 if found["sign"] else 1)
+        for found in _DIGITS.finditer(plain)
+        if found["value"]  # 192.168.1.1 is no number, and a span
     )
     spelled: Counter[Fraction] = Counter()
     for found in _NUMBER_WORD.finditer(plain.casefold()):
@@ -112,6 +114,11 @@ def answers(item: Item) -> Sequence[str]:
     if choices:
         return choices
     return (item.gold,) if any(map(str.isalpha, item.gold)) else ()
+
+
+def _holds_spans(one: str, other: str) -> bool:
+    """Whether the spans of one text stand in the other, each as often."""
+    return all(other.count(span) >= n for span, n in spans(one).items())
 
 
 def _names(text: str, answer: str) -> bool:

@@ -1,12 +1,15 @@
-"""Agreement of two raters, on hand-computed cases."""
+"""Agreement of two raters, and of any number of them, on hand-computed cases."""
+
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taboo_cluster.analysis.agreement import Agreement
+from taboo_cluster.analysis.agreement import Agreement, krippendorff_alpha
 
 COUNTS = st.integers(0, 60)
+UNITS = st.lists(st.lists(st.sampled_from([None, "kept", "lost", "?"]), max_size=5), max_size=12)
 
 
 def test_cohens_kappa_by_hand() -> None:
@@ -47,3 +50,56 @@ def test_kappa_is_at_most_1_and_does_not_depend_on_who_is_first(a: int, b: int, 
     assert kappa == Agreement(a, c, b, d).kappa
     assert kappa == Agreement(d, b, c, a).kappa, "nor on what is called right"
     assert kappa is None or -1 <= kappa <= 1
+
+
+def units(*raters: str) -> list[list[str | None]]:
+    """Ratings by unit from one line per rater; a dot is a missing one."""
+    return [[None if rating == "." else rating for rating in unit] for unit in zip(*raters, strict=True)]
+
+
+def test_alpha_by_hand() -> None:
+    """Units kk, kl, ll, each weighing two ratings: D_o = 2 / 6. Ratings kkkll l: D_e = 2 * 3 * 3 / (6 * 5) = 3 / 5.
+
+    alpha = 1 - (1 / 3) / (3 / 5) = 4 / 9.
+    """
+    assert krippendorff_alpha(units("kkl", "kll")) == 4 / 9
+
+
+def test_alpha_by_hand_with_a_missing_rating() -> None:
+    """Units kkl, k., ll: the second has one rating and drops out.
+
+    D_o: the first has 4 unlike ordered pairs over m - 1 = 2, so 2 of n = 5 ratings. D_e = 2 * 2 * 3 / (5 * 4) = 3 / 5.
+    alpha = 1 - (2 / 5) / (3 / 5) = 1 / 3.
+    """
+    assert krippendorff_alpha(units("kkl", "k.l", "l..")) == pytest.approx(1 / 3, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("raters", "alpha"),
+    [
+        (("0100000010", "1110010000"), 0.095),
+        (("aabbdcccedda", "babbbccceddd"), 0.692),
+        (("123321412...", "1233224125.3", ".3332342251.", "12332441251."), 0.743),
+    ],
+)
+def test_alpha_of_krippendorffs_own_examples(raters: tuple[str, ...], alpha: float) -> None:
+    """Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability", examples A, B and C (nominal)."""
+    assert krippendorff_alpha(units(*raters)) == pytest.approx(alpha, abs=5e-4)
+
+
+def test_alpha_means_nothing_without_pairs_or_with_one_value() -> None:
+    assert krippendorff_alpha([]) is None
+    assert krippendorff_alpha(units("kl", "..")) is None
+    assert krippendorff_alpha(units("kk", "kk")) is None
+    assert krippendorff_alpha(units("kl", "kl")) == 1
+
+
+@given(UNITS, st.randoms())
+def test_alpha_does_not_depend_on_orders_nor_on_names(ratings: list[list[str | None]], random: Any) -> None:
+    alpha = krippendorff_alpha(ratings)
+    assert alpha is None or -1 <= alpha <= 1
+    shuffled = [random.sample(unit, len(unit)) for unit in random.sample(ratings, len(ratings))]
+    assert krippendorff_alpha(shuffled) == alpha
+    renamed = [[{"kept": "lost", "lost": "?", "?": "kept", None: None}[rating] for rating in unit] for unit in ratings]
+    assert krippendorff_alpha(renamed) == alpha
+    assert krippendorff_alpha([*ratings, ["kept"], [None, "lost"], []]) == alpha, "a single rating says nothing"
