@@ -13,6 +13,7 @@ from taboo_cluster.errors import UserError
 
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\((.*)\))?\s*", re.DOTALL)
 _OPTION = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*([^,()=]+?)\s*")
+_EXPONENT = re.compile(r"[-+]?\d+e[-+]?\d+", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ def parse(text: str) -> Spec:
         if option[1] in options:
             raise UserError(f"{option[1]} is given twice in {text!r}")
         try:
-            options[option[1]] = yaml.safe_load(option[2])
+            options[option[1]] = _read(option[2])
         except yaml.YAMLError:
             raise UserError(f"cannot read {option[2]!r} in {text!r}: put it in quotes, {option[1]}='...'") from None
     return Spec(call[1], options)
@@ -50,6 +51,11 @@ def complete(name: str, options: Any) -> Spec:
     """The spec of a dataclass of options, in the order of its fields and with its defaults; nulls are left out."""
     values = {f.name: getattr(options, f.name) for f in fields(options)}
     return Spec(name, {key: value for key, value in values.items() if value is not None})
+
+
+def _read(text: str) -> Any:
+    """A scalar as YAML reads it, and numbers such as 1e-5, which YAML 1.1 takes for text."""
+    return float(text) if _EXPONENT.fullmatch(text) else yaml.safe_load(text)
 
 
 def _written(value: Any) -> str:
@@ -63,6 +69,6 @@ def _written(value: Any) -> str:
 def _reads_as_text(value: str) -> bool:
     """Whether YAML reads the text as itself without quotes; `[id]`, `no` and `1` it does not."""
     try:
-        return bool(yaml.safe_load(value) == value)
+        return bool(_read(value) == value)
     except yaml.YAMLError:
         return False

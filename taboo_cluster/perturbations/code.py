@@ -20,6 +20,8 @@ from taboo_cluster.perturbations.python_source import Source, python_source
 CONTAINER = "Solution"
 """The class that `into_class` makes."""
 
+_CLOSING = regex.compile(r"[\s)]*(?=:)")
+"""What may stand between a return annotation and the signature's colon."""
 _SNAKE = regex.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)+")
 
 
@@ -130,7 +132,8 @@ def _hints(source: Source) -> Iterator[tuple[int, int]]:
                 yield start + len(arg.arg), end
         if function.returns is not None:
             start, end = source.span(function.returns)
-            yield source.text.rindex(")", 0, source.text.rindex("->", 0, start)) + 1, end
+            closing = _CLOSING.match(source.text, end)
+            yield source.text.rindex(")", 0, source.text.rindex("->", 0, start)) + 1, closing.end() if closing else end
 
 
 PERTURBATIONS.register("camel_case")(PerturbationEntry("code", camel_case, CamelCaseOptions, needs="code"))

@@ -43,8 +43,8 @@ class Options:
 def distractor(subject: Subject, options: Options, rng: np.random.Generator) -> Subject:
     """A sentence drawn from those that share no word of four letters or more with the question.
 
-    `A hen lays 3 eggs daily. How many in a week?` -> `A hen lays 3 eggs daily. Moss likes to grow in the shade. How
-    many in a week?`
+    `A hen lays 3 eggs daily. How many in a week?` -> `A hen lays 3 eggs daily. A piano has to be tuned now and then.
+    How many in a week?`
     """
     question = subject.item.question
     words = _words(question)

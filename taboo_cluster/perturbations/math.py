@@ -45,9 +45,7 @@ _BOUND_BEFORE = regex.compile(
 )
 """What may take the first operand for itself, so that it has to stay first."""
 _BOUND_BEHIND = regex.compile(
-    r"\s*(?:[-+*/×·÷^%−–!(\d…]|\.\.|"
-    + _SHORT
-    + r"\b|\b(?:minus|plus|times|and|multiplied|divided|over|mod|squared|cubed|"
+    r"\s*(?:[-+*/×·÷^%−–!(\d…]|\.\.|" + _SHORT + r"\b|\b(?:minus|plus|times|multiplied|divided|over|mod|squared|cubed|"
     r"percent|per|raised|factorial|more|less)\b)"
 )
 """What may take the last operand for itself."""
@@ -132,7 +130,7 @@ def _turned(text: str, start: int, end: int) -> str:
     operands, operators = parts[1::2], parts[2:-1:2]
     named = operators[0].strip() == "and"
     alike = len({(operand[0] == "$", operand[-1] == "%") for operand in operands}) == 1
-    bound = (not named and _BOUND_BEFORE.search(text[:start])) or _BOUND_BEHIND.match(text, end)
+    bound = _BOUND_BEHIND.match(text, end) or (not named and _BOUND_BEFORE.search(text[:start]))
     lettered = any(operand.isalpha() for operand in operands) and _ORDER_COUNTS.search(text)
     if bound or lettered or not alike or len({operator.strip() for operator in operators}) > 1:
         return text[start:end]

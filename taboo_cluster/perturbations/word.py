@@ -26,6 +26,7 @@ Edit = tuple[int, int, str]
 
 _LETTERS = regex.compile(r"(?<![\p{L}\p{M}\p{N}_])[\p{Lu}\p{Ll}][\p{Lu}\p{Ll}\p{M}]{3,}(?![\p{L}\p{M}\p{N}_])")
 """A word of four letters or more, in an alphabet with capital and small letters."""
+_LETTER_B = regex.compile(r"\bb\b")
 _MARKS = regex.compile(r"""[.,;:!?()"“”…]+""")
 
 
@@ -77,7 +78,7 @@ class SpaceRunOptions(WordOptions):
 def typos(text: str, options: TypoOptions, rng: np.random.Generator) -> list[Edit]:
     """One typing error in some words of four letters or more; `rate` is the share of words that get one.
 
-    `kind=swap`: `The farmer sells 16 baskets.` -> `The framer sells 16 baksets.`
+    `The farmer sells 16 baskets of apples at the market.` -> `The farmer seells 16 basets of apples at the mraket.`
     """
     words = [word.span() for word in _LETTERS.finditer(text)]
     draws = rng.random((len(words), 3)).tolist()
@@ -104,7 +105,7 @@ def stop_words(text: str, options: WordOptions, rng: np.random.Generator) -> lis
     protection = Protection(text, options.protect)
     chunks, free = protection.chunks, protection.free
     draws = rng.random(len(chunks)).tolist()
-    lettered = any(text[start:end].strip(".,;:()") == "b" for start, end in chunks)
+    lettered = _LETTER_B.search(text) is not None
     kept = [not free(start, end) for start, end in chunks]
     edits = []
     for n in range(len(chunks) - 1):
@@ -120,7 +121,7 @@ def stop_words(text: str, options: WordOptions, rng: np.random.Generator) -> lis
 def punctuation_spaces(text: str, options: WordOptions, rng: np.random.Generator) -> list[Edit]:
     """A space on both sides of punctuation marks, where there is no white space yet; none at either end of the text.
 
-    `She said (twice), "No."` -> `She said ( twice ), " No ."`
+    `She said (twice), "Stop it."` -> `She said ( twice ), " Stop it ."`
     """
     marks = [mark.span() for mark in _MARKS.finditer(text)]
     draws = rng.random(len(marks)).tolist()
@@ -136,7 +137,7 @@ def punctuation_spaces(text: str, options: WordOptions, rng: np.random.Generator
 def space_runs(text: str, options: SpaceRunOptions, rng: np.random.Generator) -> list[Edit]:
     """Spaces between two words of a line become runs of up to `most` spaces.
 
-    `How many eggs are left?` -> `How    many eggs   are left?`
+    `How many eggs are left?` -> `How many eggs are   left?`
     """
     gaps, free = _gaps(text, options)
     draws = rng.random((len(gaps), 2)).tolist()
@@ -150,7 +151,7 @@ def space_runs(text: str, options: SpaceRunOptions, rng: np.random.Generator) ->
 def word_split(text: str, options: WordOptions, rng: np.random.Generator) -> list[Edit]:
     """A space inside some words of four letters or more, with two letters or more on either side.
 
-    `How many eggs remain?` -> `How many eg gs rem ain?`
+    `The farmer sells 16 baskets.` -> `The far mer sel ls 16 bas kets.`
     """
     words = [word.span() for word in _LETTERS.finditer(text)]
     draws = rng.random((len(words), 2)).tolist()
@@ -166,7 +167,7 @@ def word_split(text: str, options: WordOptions, rng: np.random.Generator) -> lis
 def word_merge(text: str, options: WordOptions, rng: np.random.Generator) -> list[Edit]:
     """The one space between some pairs of words is left out.
 
-    `How many eggs are left?` -> `How many eggsare left?`
+    `What is left of the cake?` -> `Whatis left ofthecake?`
     """
     gaps, free = _gaps(text, options)
     draws = rng.random(len(gaps)).tolist()
