@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -193,7 +194,7 @@ def test_list_of_an_unknown_kind_names_the_nearest(refused: Refused) -> None:
 def test_list_finds_a_users_own_tree(call: Call, refused: Refused, tmp_path: Path) -> None:
     (tmp_path / "sweep").mkdir()
     (tmp_path / "sweep" / "mine.yaml").write_text("# @package _global_\n# All mine.\nlimit: 1\n")
-    assert "mine       All mine." in call("list", "sweeps", "--config-dir", str(tmp_path))[1]
+    assert re.search(r"^mine +All mine\.$", call("list", "sweeps", "--config-dir", str(tmp_path))[1], re.MULTILINE)
     assert "no such directory" in refused("list", "models", "--config-dir", str(tmp_path / "none"))
 
 
