@@ -1,4 +1,4 @@
-"""List what there is to choose from: sweeps, models, clusters, benchmarks, engines, triggers, word_starts, views."""
+"""List what there is to choose from: sweeps, models, clusters, benchmarks, engines, triggers and more."""
 
 from __future__ import annotations
 
@@ -70,6 +70,13 @@ def _triggers(_: str | None) -> Rows:
     return [(name, _own_line(entry.fires)) for name, entry in TRIGGERS]
 
 
+def _perturbations(_: str | None) -> Rows:
+    from taboo_cluster.perturbations.base import PERTURBATIONS
+    from taboo_cluster.spec import complete
+
+    return [(name, f"{entry.family}: {complete(name, entry.options())}") for name, entry in PERTURBATIONS]
+
+
 def _word_starts(_: str | None) -> Rows:
     from taboo_cluster.taboo.word_start import WORD_STARTS
 
@@ -98,6 +105,7 @@ KINDS: Mapping[str, Callable[[str | None], Rows]] = {
     "benchmarks": _benchmarks,
     "engines": _engines,
     "triggers": _triggers,
+    "perturbations": _perturbations,
     "word_starts": _word_starts,
     "views": _views,
 }
