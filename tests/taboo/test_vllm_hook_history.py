@@ -174,7 +174,7 @@ def check(hook: TabooLogitsProcessor, sequence: Sequence, expected: Alone) -> No
         assert taken.entropy is None
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_v1_gives_each_request_what_it_gets_alone(vllm_config, tokenizer, tables, seed):
     rng = random.Random(seed)
     hook = TabooLogitsProcessor(vllm_config, torch.device("cpu"), False)
@@ -224,7 +224,7 @@ def test_v1_gives_each_request_what_it_gets_alone(vllm_config, tokenizer, tables
             s.outputs.append(s.choose(row))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_v2_gives_each_request_what_it_gets_alone(vllm_config, tokenizer, tables, seed):
     rng = random.Random(seed)
     slots, width = 6, len(tokenizer) + 5
