@@ -17,11 +17,12 @@ import torch
 from taboo_cluster.engines import vllm as engine_package
 from taboo_cluster.engines.base import Hardware, Request
 from taboo_cluster.engines.vllm.arguments import VllmOptions, cause, engine_arguments, environment, sampling_params
-from taboo_cluster.engines.vllm.steps import StepFetcher, detours, merged
+from taboo_cluster.engines.vllm.steps import Fetched, StepFetcher, detours, merged
 from taboo_cluster.errors import TrialError, UserError
+from taboo_cluster.taboo.draws import row_seed
 from taboo_cluster.taboo.mask import MaskOutcome
 from taboo_cluster.taboo.owner import OWNER
-from taboo_cluster.taboo.step_log import LoggedStep, StepLog, pack, unpack
+from taboo_cluster.taboo.step_log import LoggedStep, StepLog, Taken, pack, unpack
 from taboo_cluster.trial import ResolvedModel, Sampling, Taboo
 
 CONFIG = {
@@ -137,8 +138,9 @@ def test_every_sampling_parameter_is_explicit():
     assert (made.max_tokens, made.min_tokens, made.n, made.ignore_eos, made.logprobs) == (32, 0, 1, False, 1)
     assert (made.presence_penalty, made.frequency_penalty, made.repetition_penalty) == (0.0, 0.0, 1.0)
     assert (made.stop, made.stop_token_ids) == (["Q:"], [0, 3])
-    taboo = {"rank": 2, "trigger": "word_start", "word_start": "marker", "protect_special": False}
-    assert made.extra_args == {"taboo": taboo | {"key": "7"}}
+    taboo = {"rank": 2, "trigger": "word_start", "word_start": "marker", "protect_special": False, "scope": "all"}
+    taboo |= {"key": "7", "seed": row_seed((1,), 5), "entropy": False}
+    assert made.extra_args == {"taboo": taboo}
 
 
 def test_greedy_baseline_requests_carry_nothing_of_ours_and_no_seed():
@@ -186,7 +188,7 @@ def test_d7_importing_the_engine_imports_no_vllm():
 
 def outcome(nominal: list[int], masked: list[int], **flags: list[bool]) -> MaskOutcome:
     none = [False] * len(nominal)
-    given = {name: torch.tensor(flags.get(name, none)) for name in ("tied", "skipped", "invalid")}
+    given = {name: torch.tensor(flags.get(name, none)) for name in ("tied", "skipped", "invalid", "word_initial")}
     logits = torch.zeros(len(nominal), 1)
     return MaskOutcome(
         nominal=torch.tensor(nominal), nominal_logit=logits[:, 0], masked=torch.tensor(masked), removed=logits, **given
@@ -194,11 +196,19 @@ def outcome(nominal: list[int], masked: list[int], **flags: list[bool]) -> MaskO
 
 
 def test_packing_keeps_everything():
-    packed = pack(outcome([0, 262143, 7], [0, 8, 0], tied=[False, True, False], skipped=[False, False, True])).tolist()
+    packed = pack(
+        outcome(
+            [0, 262143, 7],
+            [0, 8, 0],
+            tied=[False, True, False],
+            skipped=[False, False, True],
+            word_initial=[True, False, True],
+        )
+    ).tolist()
     assert [unpack(number) for number in packed] == [
-        LoggedStep(0, False, False, False, False),
-        LoggedStep(262143, True, True, False, False),
-        LoggedStep(7, False, False, True, False),
+        LoggedStep(0, False, False, False, False, word_initial=True),
+        LoggedStep(262143, True, True, False, False, word_initial=False),
+        LoggedStep(7, False, False, True, False, word_initial=True),
     ]
     assert unpack(pack(outcome([5], [0], invalid=[True])).item()).invalid
     assert all(number >= 0 for number in packed)
@@ -209,22 +219,23 @@ def test_a_log_forgets_a_row_only_when_it_is_taken_and_reuses_it_clean():
     row = log.open("a", 3)
     log.write(torch.tensor([row, row]), torch.tensor([0, 2]), torch.tensor([16, 32], dtype=torch.int32))
     assert log.open("a", 3) == row
-    assert log.take({"a": 3}) == {"a": [16, -1, 32]}
+    assert log.take({"a": 3}) == {"a": Taken([16, -1, 32])}
     assert log.take({"a": 3}) == {}
     assert log.open("b", 3) == row
-    assert log.take({"b": 3}) == {"b": [-1, -1, -1]}
+    assert log.take({"b": 3}) == {"b": Taken([-1, -1, -1])}
 
 
 def test_a_log_keeps_no_position_outside_a_row():
     log = StepLog("cpu")
     row = log.open("a", 2)
     log.write(torch.tensor([row] * 3), torch.tensor([-1, 2, 9]), torch.full((3,), 16, dtype=torch.int32))
-    assert log.take({"a": 2}) == {"a": [-1, -1]}
+    assert log.take({"a": 2}) == {"a": Taken([-1, -1])}
 
 
 def test_workers_logs_are_merged_each_having_sampled_some_steps():
-    assert merged([[16, -1, -1], [-1, 32, -1]], 3) == [16, 32, -1]
-    assert merged([], 2) == [-1, -1]
+    assert merged([Taken([16, -1, -1]), Taken([-1, 32, -1])], 3) == Taken([16, 32, -1])
+    assert merged([Taken([16, -1], [0.5, 0.0]), Taken([-1, 32], [0.0, 1.5])], 2) == Taken([16, 32], [0.5, 1.5])
+    assert merged([], 2) == Taken([-1, -1])
 
 
 def flat(*positions: list[tuple[float, int]]) -> Any:
@@ -240,8 +251,11 @@ def flat(*positions: list[tuple[float, int]]) -> Any:
 
 
 def test_detours_take_nominal_token_from_the_log_and_bits_from_the_logprobs():
-    steps = [LoggedStep(4, True, False, False, False), LoggedStep(5, False, False, False, False)]
-    steps.append(LoggedStep(6, True, True, False, False))
+    steps = [
+        LoggedStep(4, True, False, False, False, word_initial=True),
+        LoggedStep(5, False, False, False, False, word_initial=True),
+    ]
+    steps.append(LoggedStep(6, True, True, False, False, word_initial=True))
     logprobs = flat(
         [(math.log(0.125), 2), (math.log(0.5), 1)], [(math.log(0.9), 1)], [(math.log(0.25), 3), (math.log(0.25), 1)]
     )
@@ -253,7 +267,10 @@ def test_detours_take_nominal_token_from_the_log_and_bits_from_the_logprobs():
 
 
 def test_logits_that_are_no_numbers_are_an_error():
-    fine, broken = LoggedStep(4, False, False, False, False), LoggedStep(4, False, False, False, True)
+    fine, broken = (
+        LoggedStep(4, False, False, False, False, word_initial=True),
+        LoggedStep(4, False, False, False, True, word_initial=True),
+    )
     with pytest.raises(TrialError) as caught:
         detours([broken], [4], flat([(-1.0, 1)]))
     assert caught.value.error_type == "nan_logits"
@@ -268,25 +285,25 @@ class Workers:
     def __init__(self, logs: dict[str, list[int]], error: Exception | None = None) -> None:
         self.logs, self.error, self.calls = logs, error, []
 
-    async def collective_rpc(self, method: str, args: tuple[dict[str, int]]) -> list[dict[str, list[int]]]:
+    async def collective_rpc(self, method: str, args: tuple[dict[str, int]]) -> list[dict[str, tuple[list[int], None]]]:
         assert method == "take_taboo_steps"
         self.calls.append(args[0])
         await asyncio.sleep(0.01)
         if self.error:
             raise self.error
-        return [{key: self.logs.pop(key)[:length] for key, length in args[0].items() if key in self.logs}]
+        return [{key: (self.logs.pop(key)[:length], None) for key, length in args[0].items() if key in self.logs}]
 
 
 def test_requests_that_end_together_are_fetched_in_one_call():
-    workers = Workers({str(n): [16 * n] * 3 for n in range(6)})
+    workers = Workers({str(n): [32 * n] * 3 for n in range(6)})
 
-    async def fetch_all() -> list[list[LoggedStep]]:
+    async def fetch_all() -> list[Fetched]:
         fetcher = StepFetcher(workers)  # type: ignore[arg-type]
         fetcher.abandon("5")
         return await asyncio.gather(*(fetcher.fetch(str(n), 2) for n in range(5)))
 
     found = asyncio.run(fetch_all())
-    assert [[step.nominal_id for step in steps] for steps in found] == [[n, n] for n in range(5)]
+    assert [[step.nominal_id for step in steps] for steps in (one.steps for one in found)] == [[n, n] for n in range(5)]
     assert len(workers.calls) == 1
     assert workers.calls[0]["5"] == 0
     assert workers.logs == {}

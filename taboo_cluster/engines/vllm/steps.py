@@ -60,14 +60,18 @@ class StepFetcher:
             self._abandoned.clear()
             try:
                 answers = await self._llm.collective_rpc("take_taboo_steps", args=(lengths,))
+                logs = {
+                    key: merged([Taken(*answer[key]) for answer in answers if key in answer], length)
+                    for key, (length, _) in waiting.items()
+                }
             except Exception as error:
                 for _, future in waiting.values():
                     if not future.done():
                         future.set_exception(error)
             else:
-                for key, (length, future) in waiting.items():
+                for key, (_, future) in waiting.items():
                     if not future.done():
-                        future.set_result(merged([Taken(*answer[key]) for answer in answers if key in answer], length))
+                        future.set_result(logs[key])
 
 
 def merged(logs: Sequence[Taken], length: int) -> Taken:
