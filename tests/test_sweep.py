@@ -18,6 +18,8 @@ from taboo_cluster.trial import Item, ResolvedModel, Trial
 
 @dataclass
 class FakeBenchmark:
+    """Prompts and scores nothing: cells, items and orders are made without, which the raising methods hold to."""
+
     name: str
     styles: tuple[str, ...] = ("cot", "direct")
     default_shots: int = 2
