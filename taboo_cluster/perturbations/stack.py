@@ -118,6 +118,8 @@ def framed_prompt(benchmark: Benchmark, subject: Subject, style: str, n_shots: i
     if not subject.before and not subject.after:
         return prompt
     plain = benchmark.prompt(item, subject.before + item.question + subject.after, style, n_shots).plain
+    if subject.after and plain.endswith(subject.after):  # the question's end is where the answer begins (a program)
+        plain = benchmark.prompt(item, subject.before + item.question, style, n_shots).plain
     return replace(prompt, user=subject.before + prompt.user + subject.after, plain=plain)
 
 

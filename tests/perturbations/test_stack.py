@@ -149,6 +149,19 @@ def test_what_is_put_around_a_message_stands_around_all_of_it_and_never_at_the_a
     assert prompt.plain == "Q: <How many?>\nA:"
 
 
+class Program:
+    """Asks for what comes after the question itself."""
+
+    def prompt(self, item: Item, question: str, style: str, n_shots: int) -> Prompt:
+        return Prompt((), f"Complete:\n{question}", question, ())
+
+
+def test_nothing_is_put_behind_a_question_that_the_answer_follows_at_once() -> None:
+    prompt = framed_prompt(Program(), perturb(ITEM, "around", 0).subject, "direct", 0)  # type: ignore[arg-type]
+    assert prompt.plain == "<How many?"
+    assert prompt.user == "<Complete:\nHow many?>"
+
+
 def test_keys_of_texts_can_be_kept_in_a_dictionary() -> None:
     assert {TextKey("b", "identity", 0, 0): 1}[TextKey("b", "identity", 0, 0)] == 1
 
