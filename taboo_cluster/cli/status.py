@@ -14,8 +14,9 @@ from taboo_cluster.display import print_table
 from taboo_cluster.heartbeat import last_heartbeat, state
 
 BY_MODEL = """
-    SELECT model, benchmark, count(*), count(error_type), CAST(sum(completion_tokens) AS BIGINT),
-           strftime(max(started_at) AT TIME ZONE 'UTC', '%Y-%m-%d %H:%M:%S UTC')
+    SELECT
+        model, benchmark, count(*) AS recorded, count(error_type) AS failed, sum(completion_tokens) AS tokens,
+        strftime(max(started_at) AT TIME ZONE 'UTC', '%Y-%m-%d %H:%M:%S UTC') AS "last record"
     FROM records GROUP BY ALL ORDER BY ALL
 """
 
@@ -27,18 +28,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print state, totals, and what is recorded of each model."""
-    from taboo_cluster.analysis.database import open_runs
+    from taboo_cluster.analysis.database import open_runs, select
     from taboo_cluster.records.reader import parts
     from taboo_cluster.records.storage import Store
 
     beat = last_heartbeat(arguments.dir)
-    rows = []
+    found = None
     if beat is None or parts(Store.open(arguments.dir)):
         with open_runs([arguments.dir]) as connection:
-            rows = connection.execute(BY_MODEL).fetchall()
+            found = select(connection, BY_MODEL)
     print(f"{arguments.dir}: {summary(beat, datetime.now(UTC))}")
-    if rows:
-        print_table(["model", "benchmark", "recorded", "failed", "tokens", "last record"], rows)
+    if found:
+        print_table(found.column_names, [list(row.values()) for row in found.to_pylist()])
     return 0
 
 
