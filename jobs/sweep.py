@@ -33,7 +33,7 @@ from taboo_cluster.models import check_template, resolve
 from taboo_cluster.perturbations.stack import check_applies
 from taboo_cluster.records.reader import quarantine_unreadable
 from taboo_cluster.rows import now
-from taboo_cluster.sweep import cells, model_limit, subsample
+from taboo_cluster.sweep import cells, model_limit, stacks, subsample
 from taboo_cluster.trial import ResolvedModel
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
@@ -119,8 +119,8 @@ def prepare(config: RunConfig, begun: Launch, earlier: Sequence[Mapping[str, Any
         limit = model_limit(config.limit, config.models[index].limit)
         own = {name: subsample(of, limit, config.seed) for name, of in items.items()}
         works.append(ModelWork(config, index, model, every, benchmarks, own, begun.run_dir, stale))
-    for stack in config.conditions:
-        for name, benchmark in benchmarks.items():
+    for name, benchmark in benchmarks.items():
+        for stack in stacks(config, benchmark):
             check_applies(stack, items[name][0], benchmark.name)
     digests = {name: digest(of) for name, of in items.items()}
     return Sweep(begun, config, versions, digests, works, notes)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from taboo_cluster.benchmarks.base import Benchmark
+from taboo_cluster.benchmarks.base import BENCHMARKS, Benchmark
 from taboo_cluster.config import ModelConfig, RunConfig
 from taboo_cluster.errors import UserError, unknown
 from taboo_cluster.sweep import prompt_styles
@@ -112,6 +112,8 @@ def _check_benchmarks(config: RunConfig, benchmarks: Mapping[str, Benchmark]) ->
     if not config.benchmarks:
         raise UserError("benchmarks is empty: name at least one, like benchmarks=[gsm8k]")
     _no_double("benchmarks", config.benchmarks)
+    for name in config.conditions_for:
+        BENCHMARKS.get(name)
     for name, benchmark in benchmarks.items():
         styles = prompt_styles(config, benchmark)
         if not styles:

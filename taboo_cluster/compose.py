@@ -63,7 +63,8 @@ def from_dict(data: Mapping[str, Any]) -> RunConfig:
         benchmark=benchmark,
         engine=engine,
         taboo=_taboo(config.taboo),
-        conditions=list(dict.fromkeys(canonical(stack) for stack in config.conditions)),
+        conditions=_canonical(config.conditions),
+        conditions_for={name: _canonical(stacks) for name, stacks in config.conditions_for.items()},
     )
 
 
@@ -74,6 +75,10 @@ def _taboo(config: TabooConfig) -> TabooConfig:
     named = [config.trigger] if isinstance(config.trigger, str) else config.trigger
     triggers = list(dict.fromkeys(str(choose(text).spec) for text in named))
     return replace(config, ranks=sorted({0, *config.ranks}), trigger=triggers)
+
+
+def _canonical(stacks: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(canonical(stack) for stack in stacks))
 
 
 def _in_precisions(models: Sequence[ModelConfig], precisions: Sequence[str]) -> list[ModelConfig]:
@@ -189,6 +194,7 @@ def _absolute(config: RunConfig) -> RunConfig:
         benchmark={name: _full_paths(options, f"benchmark.{name}") for name, options in config.benchmark.items()},
         engine=_full_paths(config.engine, "engine"),
         conditions=[_full_stack(stack) for stack in config.conditions],
+        conditions_for={name: [_full_stack(one) for one in stacks] for name, stacks in config.conditions_for.items()},
     )
 
 

@@ -119,6 +119,9 @@ class RunConfig:
     sampling: SamplingConfig = field(default_factory=SamplingConfig)
     conditions: list[str] = field(default_factory=list)
     """Stacks of perturbations, each a condition beside the clean prompt: `typos(rate=0.1)+padding(char=quote)`."""
+    conditions_for: dict[str, list[str]] = field(default_factory=dict)
+    """More of them for single benchmarks, by name: those that only choices, a program or a word problem give something
+    to work on. One that is not run is passed over."""
     variants: int = 1
     """Seeds of each stack; a stack and a seed are one variant."""
     precisions: list[str] | None = None

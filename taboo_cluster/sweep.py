@@ -51,13 +51,18 @@ def conditions(config: RunConfig, benchmark: Benchmark) -> list[Condition]:
     every = [(none, Sampling()), *((none, how) for how in drawn)]
     every += [(taboo, how) for taboo in taboos for how in (*greedy, *drawn)]
     seeds = [variant_seed(config.seed, variant) for variant in range(config.variants)]
-    variants = [(stack, seed) for stack in config.conditions for seed in seeds]
+    variants = [(stack, seed) for stack in stacks(config, benchmark) for seed in seeds]
     found: list[Condition] = []
     for style in prompt_styles(config, benchmark):
         clean = [Condition(style, shots, taboo, how) for taboo, how in every]
         perturbed = [replace(c, perturbations=stack, perturbation_seed=seed) for stack, seed in variants for c in clean]
         found += clean + perturbed
     return found
+
+
+def stacks(config: RunConfig, benchmark: Benchmark) -> list[str]:
+    """Stacks of perturbations for every benchmark, then those for this one."""
+    return list(dict.fromkeys([*config.conditions, *config.conditions_for.get(benchmark.name, [])]))
 
 
 def prompt_styles(config: RunConfig, benchmark: Benchmark) -> list[str]:

@@ -89,6 +89,7 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "retry": ("permanent", "permanent"),
     "on_drift": ("keep", "keep"),
     "conditions": ("[identity]", ["identity"]),
+    "conditions_for": ("{gsm8k:[latex]}", {"gsm8k": ["latex(rate=1)"]}),
     "variants": ("2", 2),
     "record_steps": ("false", False),
     "record_entropy": ("true", True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import tempfile
@@ -22,6 +23,8 @@ from taboo_cluster.errors import UserError, unknown
 from taboo_cluster.records.reader import RECORDS
 from taboo_cluster.records.schema import TABLES
 from taboo_cluster.records.storage import Store
+
+log = logging.getLogger(__name__)
 
 RESULTS = "results.duckdb"
 
@@ -170,7 +173,10 @@ def _export(connection: duckdb.DuckDBPyConnection, path: str) -> None:
     _make(connection, set(VIEWS))
     connection.execute(f"ATTACH '{literal}' AS results")
     for name in (*VIEW_NAMES, *TABLES):
-        connection.execute(f"CREATE TABLE results.{name} AS FROM memory.{name}")
+        try:
+            connection.execute(f"CREATE TABLE results.{name} AS FROM memory.{name}")
+        except duckdb.InvalidInputException as error:  # what a view says itself where it would compare unlike things
+            log.warning("%s is without %s: %s", RESULTS, name, _first_line(error))
     connection.execute("DETACH results")
 
 

@@ -7,9 +7,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import duckdb
 import pytest
 
-from taboo_cluster.analysis.database import VIEW_NAMES, open_runs, select
+from taboo_cluster.analysis.database import VIEW_NAMES, open_runs, select, write_results
 from taboo_cluster.analysis.drops import null_drop
 from taboo_cluster.analysis.statistics import mcnemar, wilson
 from taboo_cluster.errors import UserError
@@ -382,6 +383,41 @@ def test_pi_over_different_lists_of_variants_is_an_error(run: Any, record: Recor
         with pytest.raises(UserError, match=r"[xy] on arithmetic and [xy] on arithmetic have different variants: Pi"):
             run.ask(f"FROM {view}")
     assert len(run.ask("FROM perturbed")) == 2
+
+
+def test_results_leave_out_a_view_that_refuses(
+    run: Any, record: Record, perturbed: Record, caplog: pytest.LogCaptureFixture
+) -> None:
+    run.write(
+        *answers(record, "123", model="x"), *answers(perturbed, "12", "typos", model="x"),
+        *answers(record, "123", model="y"), *answers(perturbed, "12", "padding", model="y"),
+    )  # fmt: skip
+    with duckdb.connect(write_results(str(run.directory)), read_only=True) as results:
+        tables = {row[0] for row in results.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+    assert {"brittleness_by_model", "brittleness_by_benchmark", "scaling"} == {*VIEW_NAMES} - tables
+    assert "results.duckdb is without scaling: " in caplog.text
+
+
+def test_pi_is_over_the_variants_that_all_benchmarks_have(run: Any, record: Record, perturbed: Record) -> None:
+    run.write(
+        *answers(record, "0123", items=4, benchmark="a"), *answers(perturbed, "01", "typos", items=4, benchmark="a"),
+        *answers(perturbed, "", "padding", items=4, benchmark="a"),
+        *answers(record, "0123", items=4, benchmark="b"), *answers(perturbed, "", "typos", items=4, benchmark="b"),
+    )  # fmt: skip
+    (row,) = run.ask("SELECT n_variants, v_prompt, n_benchmarks FROM brittleness_by_model")
+    # typos alone: half of a's items flip (1/4 each), all of b's.
+    assert tuple(row.values()) == (2, 1 / 8 + 1 / 4, 2)
+    rows = run.ask("SELECT benchmark, n_variants, v_prompt FROM brittleness_by_benchmark ORDER BY benchmark")
+    assert [tuple(row.values()) for row in rows] == [("a", 2, 1 / 8), ("b", 2, 1 / 4)]
+
+
+def test_benchmarks_that_share_no_perturbation_have_no_pi(run: Any, record: Record, perturbed: Record) -> None:
+    run.write(
+        *answers(record, "123", benchmark="a"), *answers(perturbed, "12", "typos", benchmark="a"),
+        *answers(record, "123", benchmark="b"), *answers(perturbed, "12", "padding", benchmark="b"),
+    )  # fmt: skip
+    with pytest.raises(UserError, match=r"on a and .* on b have no perturbation in common: Pi"):
+        run.ask("FROM brittleness_by_model")
 
 
 def test_a_model_that_is_not_finished_has_no_pi_but_a_reason(run: Any, record: Record, perturbed: Record) -> None:
