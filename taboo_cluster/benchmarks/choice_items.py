@@ -88,10 +88,15 @@ def _contradicted(same: Mapping[str, Item]) -> Item:
     return replace(item, gold=golds, extras={**item.extras, "problem": problem})
 
 
-def checked_choices(item: Item) -> Sequence[str]:
-    """The options of an item, in the order shown; raises TrialError `item_invalid` where it cannot be asked."""
+def check_item(item: Item) -> None:
+    """Raise TrialError `item_invalid` for an item that cannot be asked."""
     if "problem" in item.extras:
         raise TrialError("item_invalid", item.extras["problem"])
+
+
+def checked_choices(item: Item) -> Sequence[str]:
+    """The options of an item, in the order shown; raises TrialError `item_invalid` where it cannot be asked."""
+    check_item(item)
     choices: Sequence[str] = item.extras["choices"]
     return choices
 

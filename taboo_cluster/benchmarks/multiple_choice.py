@@ -64,7 +64,7 @@ class MultipleChoice:
     @cached_property
     def chance(self) -> float | None:
         """Accuracy of guessing: the mean, over the items that can be asked, of 1 / number of options."""
-        return fmean(1 / len(item.extras["choices"]) for item in self.items() if "problem" not in item.extras)
+        return fmean(1 / len(self.options(item)) for item in self.items() if "problem" not in item.extras)
 
     def prompt(self, item: Item, question: str, style: str, n_shots: int) -> Prompt:
         """Question and options, then the reasoning or the letter.
@@ -74,11 +74,19 @@ class MultipleChoice:
             UserError: an unknown style, or more examples than there are.
         """
         check_condition(self.name, self.styles, style, n_shots, len(SHOTS))
-        asked = shown(item, question)
+        asked = self.shown(item, question)
         if not n_shots:
             return zero_shot(asked, style, "the letter of the right option", self._stop)
         examples = self.examples(item, style, n_shots)
         return few_shot(asked, examples, style, instruction(style, "the letter alone"), self._stop)
+
+    def shown(self, item: Item, question: str) -> str:
+        """The question and its options; raises TrialError `item_invalid` where it cannot be asked."""
+        return shown(item, question)
+
+    def options(self, item: Item) -> Sequence[str]:
+        """The options' texts in the order of their letters."""
+        return by_letter(item)
 
     def examples(self, item: Item, style: str, n_shots: int) -> Sequence[Example]:
         """Worked examples for an item's prompt: the first of this project's own."""
@@ -86,11 +94,11 @@ class MultipleChoice:
 
     def judged_as(self, item: Item, question: str) -> tuple[str, str]:
         """For a judge: the question with its options, and the right one with its letter."""
-        return shown(item, question), f"{item.gold}. {by_letter(item)[LETTERS.index(item.gold)]}"
+        return self.shown(item, question), f"{item.gold}. {self.options(item)[LETTERS.index(item.gold)]}"
 
     def score(self, item: Item, completion: str, finish_reason: str) -> Verdict:
         """The letter against the gold one."""
-        return score_letter(item.gold, by_letter(item), completion, finish_reason)
+        return score_letter(item.gold, self.options(item), completion, finish_reason)
 
     def canaries(self) -> tuple[tuple[Item, str, bool], ...]:
         """The gold letter is correct; an empty text and another letter are not."""
