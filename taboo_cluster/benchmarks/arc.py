@@ -13,37 +13,28 @@ from typing import Any, Literal
 from taboo_cluster.benchmarks.base import BENCHMARKS, BenchmarkEntry
 from taboo_cluster.benchmarks.choice_items import choice_item, unique_choices
 from taboo_cluster.benchmarks.multiple_choice import MultipleChoice
-from taboo_cluster.benchmarks.sources import Row, hub_rows, local_rows
+from taboo_cluster.benchmarks.sources import DataSet, Row, SplitOptions
 from taboo_cluster.trial import Item
 
 DATASET = "allenai/ai2_arc"
 
 
 @dataclass(frozen=True)
-class Options:
-    """Settings of arc."""
+class Options(SplitOptions):
+    """Settings of arc; `path`: JSONL file, or folder with `<split>.jsonl`."""
 
-    path: str | None = None
-    """JSONL file, or folder with `<split>.jsonl`; null loads allenai/ai2_arc from the hub."""
     subset: Literal["challenge", "easy"] = "challenge"
     """Of the hub's data set."""
-    split: str = "test"
-    revision: str | None = None
-    """Branch, tag or commit of the data set on the hub."""
-    max_tokens: int = 512
-    stop: list[str] | str | None = None
-    """Strings that end a completion; null takes an invented next question for base models, none for aligned ones."""
 
 
 def build(options: Options) -> MultipleChoice:
     """The benchmark; its rows are loaded when its items are first asked for."""
 
     def load() -> list[Item]:
-        if options.path is None:
-            subset = f"ARC-{options.subset.capitalize()}"
-            rows = hub_rows(DATASET, subset, options.split, options.revision, ("README.md", f"{subset}/*"))
-        else:
-            rows = local_rows(options.path, options.split)
+        subset = f"ARC-{options.subset.capitalize()}"
+        rows = DataSet(DATASET, subset, ("README.md", f"{subset}/*")).rows(
+            options.path, options.split, options.revision
+        )
         return unique_choices(_item(row, options.split) for row in rows)
 
     return MultipleChoice("arc", load, options.max_tokens, options.stop)

@@ -20,13 +20,12 @@ from functools import cached_property
 from taboo_cluster.benchmarks.base import BENCHMARKS, BenchmarkEntry, Prompt, Verdict
 from taboo_cluster.benchmarks.few_shot import DIRECT, check_condition, checked
 from taboo_cluster.benchmarks.outcome import is_blank, verdict, without_reasoning
-from taboo_cluster.benchmarks.sources import Row, hub_rows, local_rows
+from taboo_cluster.benchmarks.sources import DataSet, Row, SplitOptions
 from taboo_cluster.benchmarks.word_problems import problem_item, unique
 from taboo_cluster.errors import UserError
 from taboo_cluster.trial import Item
 
-DATASET, SUBSET = "google/IFEval", "default"
-FILES = ("README.md", "*.jsonl")
+DATA = DataSet("google/IFEval", "default", ("README.md", "*.jsonl"))
 INSTRUCTION = "keywords:forbidden_words"
 
 KEPT, BROKEN = "kept", "broken"
@@ -34,18 +33,11 @@ KEPT, BROKEN = "kept", "broken"
 
 
 @dataclass(frozen=True)
-class Options:
-    """Settings of forbidden_words."""
+class Options(SplitOptions):
+    """Settings of forbidden_words; `path`: JSONL file, or folder with `<split>.jsonl`."""
 
-    path: str | None = None
-    """JSONL file, or folder with `<split>.jsonl`; null loads google/IFEval from the hub."""
     split: str = "train"
     """IFEval has this one alone."""
-    revision: str | None = None
-    """Branch, tag or commit of the data set on the hub."""
-    max_tokens: int = 512
-    stop: list[str] | str | None = None
-    """Strings that end a completion; null takes an invented next instruction for base models, none for aligned ones."""
 
 
 class ForbiddenWords:
@@ -65,14 +57,11 @@ class ForbiddenWords:
     @cached_property
     def _items(self) -> Sequence[Item]:
         options = self._options
-        if options.path is None:
-            rows = hub_rows(DATASET, SUBSET, options.split, options.revision, FILES)
-        else:
-            rows = local_rows(options.path, options.split)
+        rows = DATA.rows(options.path, options.split, options.revision)
         items = [item for row in rows if (item := _item(row, options.split))]
         if not items:
-            raise UserError(f"{options.path or DATASET} has no prompt with the instruction {INSTRUCTION}")
-        return unique(items, options.path or DATASET)
+            raise UserError(f"{options.path or DATA.name} has no prompt with the instruction {INSTRUCTION}")
+        return unique(items, options.path or DATA.name)
 
     def items(self) -> Sequence[Item]:
         """The items, in order of their ids. Raises UserError for a missing, empty or malformed source."""

@@ -13,7 +13,7 @@ from typing import Literal
 from taboo_cluster.benchmarks.base import BENCHMARKS, BenchmarkEntry
 from taboo_cluster.benchmarks.choice_items import choice_item, mixed, unique_choices
 from taboo_cluster.benchmarks.multiple_choice import MultipleChoice
-from taboo_cluster.benchmarks.sources import Row, csv_rows, hub_rows
+from taboo_cluster.benchmarks.sources import DataOptions, DataSet, Row, csv_rows, hub_rows
 from taboo_cluster.trial import Item
 
 DATASET, SPLIT = "Idavidrein/gpqa", "train"
@@ -22,18 +22,12 @@ CHOICES = ("Correct Answer", "Incorrect Answer 1", "Incorrect Answer 2", "Incorr
 
 
 @dataclass(frozen=True)
-class Options:
-    """Settings of gpqa."""
+class Options(DataOptions):
+    """Settings of gpqa; `path`: CSV file with the hub's columns."""
 
-    path: str | None = None
-    """CSV file with the hub's columns; null loads Idavidrein/gpqa from the hub."""
     subset: Literal["diamond", "main", "extended"] = "diamond"
     """Of the hub's data set."""
-    revision: str | None = None
-    """Branch, tag or commit of the data set on the hub."""
     max_tokens: int = 2048
-    stop: list[str] | str | None = None
-    """Strings that end a completion; null takes an invented next question for base models, none for aligned ones."""
 
 
 def build(options: Options) -> MultipleChoice:
@@ -42,7 +36,7 @@ def build(options: Options) -> MultipleChoice:
     def load() -> list[Item]:
         if options.path is None:
             subset = f"gpqa_{options.subset}"
-            rows = hub_rows(DATASET, subset, SPLIT, options.revision, ("README.md", f"{subset}.csv"))
+            rows = hub_rows(DataSet(DATASET, subset, ("README.md", f"{subset}.csv")), SPLIT, options.revision)
         else:
             rows = csv_rows(Path(options.path).expanduser(), ("Question", *CHOICES))
         return unique_choices(mixed(_item(row)) for row in rows)

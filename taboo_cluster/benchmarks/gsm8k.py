@@ -9,38 +9,25 @@ from dataclasses import dataclass
 
 from taboo_cluster.benchmarks.base import BENCHMARKS, BenchmarkEntry
 from taboo_cluster.benchmarks.numeric import extract_number
-from taboo_cluster.benchmarks.sources import Row, hub_rows, local_rows
+from taboo_cluster.benchmarks.sources import DataSet, Row, SplitOptions
 from taboo_cluster.benchmarks.word_problems import WordProblems, problem_item, unique
 from taboo_cluster.errors import UserError
 from taboo_cluster.trial import Item
 
-DATASET, SUBSET = "openai/gsm8k", "main"
-FILES = ("README.md", "main/*")
+DATA = DataSet("openai/gsm8k", "main", ("README.md", "main/*"))
 
 
 @dataclass(frozen=True)
-class Options:
-    """Settings of gsm8k."""
-
-    path: str | None = None
-    """JSONL file, or folder with `<split>.jsonl`; null loads openai/gsm8k from the hub."""
-    split: str = "test"
-    revision: str | None = None
-    """Branch, tag or commit of the data set on the hub."""
-    max_tokens: int = 512
-    stop: list[str] | str | None = None
-    """Strings that end a completion; null takes an invented next question for base models, none for aligned ones."""
+class Options(SplitOptions):
+    """Settings of gsm8k; `path`: JSONL file, or folder with `<split>.jsonl`."""
 
 
 def build(options: Options) -> WordProblems:
     """The benchmark; its rows are loaded when its items are first asked for."""
 
     def load() -> list[Item]:
-        if options.path is None:
-            rows = hub_rows(DATASET, SUBSET, options.split, options.revision, FILES)
-        else:
-            rows = local_rows(options.path, options.split)
-        return unique((_item(row, options.split) for row in rows), options.path or DATASET)
+        rows = DATA.rows(options.path, options.split, options.revision)
+        return unique((_item(row, options.split) for row in rows), options.path or DATA.name)
 
     return WordProblems("gsm8k", load, options.max_tokens, options.stop)
 

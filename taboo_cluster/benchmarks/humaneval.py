@@ -14,14 +14,13 @@ from taboo_cluster.benchmarks.base import BENCHMARKS, BenchmarkEntry, Prompt, Ve
 from taboo_cluster.benchmarks.few_shot import DIRECT, check_condition, checked
 from taboo_cluster.benchmarks.outcome import verdict
 from taboo_cluster.benchmarks.programs import compiles, read_program
-from taboo_cluster.benchmarks.sources import Row, hub_rows, local_rows
+from taboo_cluster.benchmarks.sources import DataSet, Row, SplitOptions
 from taboo_cluster.errors import UserError
 from taboo_cluster.sandbox.program import Limits, Program
 from taboo_cluster.sandbox.sandbox import Sandbox
 from taboo_cluster.trial import Item
 
-DATASET, SUBSET = "openai/openai_humaneval", "openai_humaneval"
-FILES = ("README.md", "openai_humaneval/*")
+DATA = DataSet("openai/openai_humaneval", "openai_humaneval", ("README.md", "openai_humaneval/*"))
 INSTRUCTION = "Complete this Python function. Answer with one code block that holds the whole function."
 STOP = ("\nclass", "\ndef", "\n#", "\nif", "\nprint")
 """What follows a finished function (Chen et al. 2021, section 2.1)."""
@@ -42,17 +41,10 @@ SHOTS = (
 
 
 @dataclass(frozen=True)
-class Options:
-    """Settings of humaneval."""
+class Options(SplitOptions):
+    """Settings of humaneval; `path`: JSONL file, or folder with `<split>.jsonl`. Base models stop as in the paper."""
 
-    path: str | None = None
-    """JSONL file, or folder with `<split>.jsonl`; null loads openai/openai_humaneval from the hub."""
-    split: str = "test"
-    revision: str | None = None
-    """Branch, tag or commit of the data set on the hub."""
     max_tokens: int = 768
-    stop: list[str] | str | None = None
-    """Strings that end a completion; null takes the paper's for base models, none for aligned ones."""
     timeout_s: float = 5.0
     """Seconds that a program and its tests may take; one that takes longer is tried once more."""
     allow_unsafe_code: bool = False
@@ -88,8 +80,8 @@ class HumanEval:
     def items(self) -> Sequence[Item]:
         """The items, in order of their ids. Raises UserError for a missing, empty or malformed source."""
         if self._items is None:
-            path, split, revision = self._options.path, self._options.split, self._options.revision
-            rows = local_rows(path, split) if path else hub_rows(DATASET, SUBSET, split, revision, FILES)
+            split = self._options.split
+            rows = DATA.rows(self._options.path, split, self._options.revision)
             known: dict[str, Item] = {}
             for row in rows:
                 item = _item(row, split)

@@ -16,14 +16,13 @@ from dataclasses import dataclass
 from taboo_cluster.benchmarks.base import BENCHMARKS, BenchmarkEntry
 from taboo_cluster.benchmarks.choice_items import choice_item, unique_choices
 from taboo_cluster.benchmarks.multiple_choice import MultipleChoice
-from taboo_cluster.benchmarks.sources import Row, hub_rows, local_rows
+from taboo_cluster.benchmarks.sources import DataSet, Row, SplitOptions
 from taboo_cluster.hashing import stable_hash
 from taboo_cluster.trial import Item
 
-DATASET, SUBSET = "lucasmccabe/logiqa", "default"
+DATA = DataSet("lucasmccabe/logiqa", "default", ("default/*",))
 CONVERTED = "refs/convert/parquet"
 """The branch with the hub's own Parquet files: the default branch has a script, which `datasets` does not run."""
-FILES = ("default/*",)
 
 WRONG = frozenset(
     (
@@ -39,17 +38,8 @@ _QUERY = re.compile(
 
 
 @dataclass(frozen=True)
-class Options:
-    """Settings of logiqa."""
-
-    path: str | None = None
-    """JSONL file, or folder with `<split>.jsonl`; null loads lucasmccabe/logiqa from the hub."""
-    split: str = "test"
-    revision: str | None = None
-    """Branch, tag or commit of the data set on the hub; null takes refs/convert/parquet."""
-    max_tokens: int = 512
-    stop: list[str] | str | None = None
-    """Strings that end a completion; null takes an invented next question for base models, none for aligned ones."""
+class Options(SplitOptions):
+    """Settings of logiqa; `path`: JSONL file, or folder with `<split>.jsonl`; no `revision` is refs/convert/parquet."""
 
 
 class LogiQa(MultipleChoice):
@@ -70,10 +60,7 @@ class LogiQa(MultipleChoice):
 
     def _load_items(self) -> Sequence[Item]:
         options = self._options
-        if options.path is None:
-            rows = hub_rows(DATASET, SUBSET, options.split, options.revision or CONVERTED, FILES)
-        else:
-            rows = local_rows(options.path, options.split)
+        rows = DATA.rows(options.path, options.split, options.revision or CONVERTED)
         items = [_item(row, options.split) for row in rows]
         right = unique_choices(item for item in items if _key(item) not in WRONG)
         self._left_out = len({item.item_id for item in items}) - len(right)

@@ -15,38 +15,25 @@ from typing import Any
 from taboo_cluster.benchmarks.base import BENCHMARKS, BenchmarkEntry
 from taboo_cluster.benchmarks.choice_items import choice_item, unique_choices
 from taboo_cluster.benchmarks.multiple_choice import MultipleChoice
-from taboo_cluster.benchmarks.sources import Row, hub_rows, local_rows
+from taboo_cluster.benchmarks.sources import DataSet, Row, SplitOptions
 from taboo_cluster.trial import Item
 
-DATASET, SUBSET = "regisss/math_qa", "default"
+DATA = DataSet("regisss/math_qa", "default", ("README.md", "*.parquet"))
 """The rows of allenai/math_qa as Parquet: that one has a script, which `datasets` does not run any more."""
-FILES = ("README.md", "*.parquet")
 
 _OPTIONS = re.compile(", ".join(rf"{letter} \) (.*?) ?" for letter in "abcde"), re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Options:
-    """Settings of mathqa."""
-
-    path: str | None = None
-    """JSON file of one list, or JSONL; null loads regisss/math_qa from the hub."""
-    split: str = "test"
-    revision: str | None = None
-    """Branch, tag or commit of the data set on the hub."""
-    max_tokens: int = 512
-    stop: list[str] | str | None = None
-    """Strings that end a completion; null takes an invented next question for base models, none for aligned ones."""
+class Options(SplitOptions):
+    """Settings of mathqa; `path`: JSON file of one list, or JSONL."""
 
 
 def build(options: Options) -> MultipleChoice:
     """The benchmark; its rows are loaded when its items are first asked for."""
 
     def load() -> list[Item]:
-        if options.path is None:
-            rows = hub_rows(DATASET, SUBSET, options.split, options.revision, FILES)
-        else:
-            rows = local_rows(options.path, options.split)
+        rows = DATA.rows(options.path, options.split, options.revision)
         return unique_choices(_item(row, options.split) for row in rows)
 
     return MultipleChoice("mathqa", load, options.max_tokens, options.stop)

@@ -13,7 +13,7 @@ from functools import cached_property
 from taboo_cluster.benchmarks.base import BENCHMARKS, BenchmarkEntry
 from taboo_cluster.benchmarks.choice_items import shown
 from taboo_cluster.benchmarks.few_shot import COT, Example
-from taboo_cluster.benchmarks.mmlu_data import DATASET, EXAMPLES, Options, Questions, load
+from taboo_cluster.benchmarks.mmlu_data import DATA, EXAMPLES, Options, Questions, load
 from taboo_cluster.benchmarks.multiple_choice import MultipleChoice
 from taboo_cluster.errors import UserError
 from taboo_cluster.trial import Item
@@ -44,7 +44,7 @@ class Mmlu(MultipleChoice):
         if n_shots > len(examples):
             raise UserError(
                 f"mmlu: {item.group} has {len(examples)} worked examples in split {EXAMPLES} of "
-                f"{self._options.path or DATASET}; set n_shots to that or less, or prompt_style=cot"
+                f"{self._options.path or DATA.name}; set n_shots to that or less, or prompt_style=cot"
             )
         others = [example for example in examples if example.question != item.question][:n_shots]
         return [Example(shown(e, e.question), "", e.gold) for e in others]

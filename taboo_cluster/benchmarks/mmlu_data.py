@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from taboo_cluster.benchmarks.choice_items import choice_item, unique_choices
-from taboo_cluster.benchmarks.sources import Row, csv_rows, hub_rows, local_rows
+from taboo_cluster.benchmarks.sources import DataSet, Row, SplitOptions, csv_rows, hub_rows, local_rows
 from taboo_cluster.errors import UserError, unknown
 from taboo_cluster.trial import Item
 
-DATASET, SUBSET = "cais/mmlu", "all"
-FILES = ("README.md", "all/*")
+DATA = DataSet("cais/mmlu", "all", ("README.md", "all/*"))
 EXAMPLES = "dev"
 """The split of worked examples, five a subject."""
 
@@ -20,19 +19,12 @@ CSV_COLUMNS = ("question", "choice0", "choice1", "choice2", "choice3", "answer")
 
 
 @dataclass(frozen=True)
-class Options:
-    """Settings of mmlu and mmlu_open."""
+class Options(SplitOptions):
+    """Settings of mmlu and mmlu_open; `path`: JSONL file, or folder with `<split>/<subject>_<split>.csv` or
+    `<split>.jsonl`."""
 
-    path: str | None = None
-    """JSONL file, or folder with `<split>/<subject>_<split>.csv` or `<split>.jsonl`; null loads cais/mmlu."""
-    split: str = "test"
-    revision: str | None = None
-    """Branch, tag or commit of the data set on the hub."""
     subjects: list[str] | str | None = None
     """Only these subjects, by MMLU's names (`college_physics`); null takes all."""
-    max_tokens: int = 512
-    stop: list[str] | str | None = None
-    """Strings that end a completion; null takes an invented next question for base models, none for aligned ones."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +97,7 @@ def load(options: Options) -> Questions:
     wanted = _subjects(options, rows)
     items = unique_choices(_item(row, options.split) for row in rows if row.text("subject") in wanted)
     if "problem" in items[0].extras:
-        raise UserError(f"{options.path or DATASET}: no question can be asked; {items[0].extras['problem']}")
+        raise UserError(f"{options.path or DATA.name}: no question can be asked; {items[0].extras['problem']}")
     examples: dict[str, list[Item]] = {}
     for example in (_item(row, EXAMPLES) for row in _example_rows(options)):
         if "problem" not in example.extras:
@@ -116,7 +108,7 @@ def load(options: Options) -> Questions:
 def _rows(options: Options, split: str) -> list[Row]:
     """Rows in the hub's columns: question, subject, choices, answer (index of the right one)."""
     if options.path is None:
-        return hub_rows(DATASET, SUBSET, split, options.revision, FILES)
+        return hub_rows(DATA, split, options.revision)
     folder = Path(options.path).expanduser() / split
     if not folder.is_dir():
         return local_rows(options.path, split)

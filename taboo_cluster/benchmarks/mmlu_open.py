@@ -22,7 +22,7 @@ from taboo_cluster.benchmarks.base import BENCHMARKS, BenchmarkEntry, Prompt, Ve
 from taboo_cluster.benchmarks.choice_items import checked_choices
 from taboo_cluster.benchmarks.choices import LETTERS, speaks_of_options
 from taboo_cluster.benchmarks.few_shot import COT, DIRECT, Example, check_condition, checked, few_shot, instruction
-from taboo_cluster.benchmarks.mmlu_data import DATASET, SHOTS, Options, load
+from taboo_cluster.benchmarks.mmlu_data import DATA, SHOTS, Options, load
 from taboo_cluster.benchmarks.numeric import extract_number, score_number
 from taboo_cluster.benchmarks.outcome import verdict
 from taboo_cluster.benchmarks.short_answer import NEGATION, find_answer, is_no_answer, normalise, readings
@@ -67,7 +67,7 @@ class MmluOpen:
             else:
                 items.append(replace(item, gold=gold_text(item)))
         if not items or "problem" in items[0].extras:
-            raise UserError(f"{self._options.path or DATASET} has no question that can be asked without its options")
+            raise UserError(f"{self._options.path or DATA.name} has no question that can be asked without its options")
         return items, reasons
 
     def items(self) -> Sequence[Item]:

@@ -15,6 +15,28 @@ from taboo_cluster.hub import snapshot
 
 
 @dataclass(frozen=True)
+class DataOptions:
+    """Settings of every benchmark that reads a data set with one split."""
+
+    path: str | None = None
+    """Local file or folder; null loads the data set from the hub."""
+    revision: str | None = None
+    """Branch, tag or commit of the data set on the hub."""
+    max_tokens: int = 512
+    """Most tokens of a completion."""
+    stop: list[str] | str | None = None
+    """Strings that end a completion; null takes an invented next question for base models, none for aligned ones."""
+
+
+@dataclass(frozen=True)
+class SplitOptions(DataOptions):
+    """Settings of every benchmark that reads a split of a data set."""
+
+    split: str = "test"
+    """On the hub; of a local folder the files of that name."""
+
+
+@dataclass(frozen=True)
 class Row:
     """One row, with what a message calls it."""
 
@@ -30,6 +52,22 @@ class Row:
         if not isinstance(value, str) or not value.strip():
             raise UserError(f"{self.where}: {column!r} must hold text, not {value!r}")
         return value
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set on the Hugging Face hub that may lie in local files as well."""
+
+    name: str
+    """`owner/name`."""
+    subset: str
+    """Its configuration."""
+    files: tuple[str, ...]
+    """Patterns of the files that hold the subset, its card (README.md) included."""
+
+    def rows(self, path: str | None, split: str, revision: str | None) -> list[Row]:
+        """Rows of a split: of the local files where `path` names some (`local_rows`), else of the hub (`hub_rows`)."""
+        return hub_rows(self, split, revision) if path is None else local_rows(path, split)
 
 
 def local_rows(path: str, split: str) -> list[Row]:
@@ -78,28 +116,26 @@ def csv_rows(file: Path, columns: Sequence[str]) -> list[Row]:
     return rows
 
 
-def hub_rows(name: str, subset: str, split: str, revision: str | None, files: Sequence[str]) -> list[Row]:
+def hub_rows(data_set: DataSet, split: str, revision: str | None) -> list[Row]:
     """Rows of a data set on the Hugging Face hub, or of its local cache where the hub cannot be reached.
 
     The commit is fetched first and read as a folder: by name, `datasets` without a network takes whichever revision
     was prepared last, whatever was asked for.
 
     Args:
-        name: of the data set, `owner/name`.
-        subset: its configuration.
+        data_set: which.
         split: one of its splits.
         revision: branch, tag or commit; None is the default branch.
-        files: patterns of the files that hold the subset, its card (README.md) included.
 
     Raises:
         UserError: the data set, subset, split or revision is not there, or has no rows.
     """
     from datasets import load_dataset
 
-    folder = snapshot("dataset", name, revision, files)
-    label = f"data set {name} ({subset})"
+    folder = snapshot("dataset", data_set.name, revision, data_set.files)
+    label = f"data set {data_set.name} ({data_set.subset})"
     try:
-        data = load_dataset(str(folder), subset, split=split)
+        data = load_dataset(str(folder), data_set.subset, split=split)
     except Exception as error:  # an unknown subset or split (with a list of the known ones), a damaged file
         raise UserError(f"{label}: {' '.join(str(error).split())[:300]}") from error
     if not len(data):

@@ -18,13 +18,12 @@ from taboo_cluster.benchmarks.base import BENCHMARKS, BenchmarkEntry, Prompt, Ve
 from taboo_cluster.benchmarks.few_shot import COT, DIRECT, Example, check_condition, checked, few_shot, instruction
 from taboo_cluster.benchmarks.outcome import verdict
 from taboo_cluster.benchmarks.short_answer import find_answer, is_no_answer, normalise, readings
-from taboo_cluster.benchmarks.sources import Row, hub_rows, local_rows
+from taboo_cluster.benchmarks.sources import DataSet, Row, SplitOptions
 from taboo_cluster.errors import UserError
 from taboo_cluster.hashing import stable_hash
 from taboo_cluster.trial import Item
 
-DATASET, SUBSET = "mandarjoshi/trivia_qa", "rc.nocontext"
-FILES = ("README.md", "rc.nocontext/*")
+DATA = DataSet("mandarjoshi/trivia_qa", "rc.nocontext", ("README.md", "rc.nocontext/*"))
 HIDDEN = "<unk>"
 """Stands for the answers of the test split, which are not public."""
 
@@ -54,17 +53,11 @@ SHOTS = (
 
 
 @dataclass(frozen=True)
-class Options:
-    """Settings of triviaqa."""
+class Options(SplitOptions):
+    """Settings of triviaqa; `path`: JSONL file, or folder with `<split>.jsonl`."""
 
-    path: str | None = None
-    """JSONL file, or folder with `<split>.jsonl`; null loads mandarjoshi/trivia_qa (rc.nocontext) from the hub."""
     split: str = "validation"
-    revision: str | None = None
-    """Branch, tag or commit of the data set on the hub."""
     max_tokens: int = 256
-    stop: list[str] | str | None = None
-    """Strings that end a completion; null takes an invented next question for base models, none for aligned ones."""
 
 
 class TriviaQa:
@@ -84,10 +77,7 @@ class TriviaQa:
     @cached_property
     def _items(self) -> Sequence[Item]:
         options = self._options
-        if options.path is None:
-            rows = hub_rows(DATASET, SUBSET, options.split, options.revision, FILES)
-        else:
-            rows = local_rows(options.path, options.split)
+        rows = DATA.rows(options.path, options.split, options.revision)
         return _merged(_item(row, options.split) for row in rows)
 
     def items(self) -> Sequence[Item]:

@@ -13,34 +13,23 @@ from dataclasses import dataclass
 from taboo_cluster.benchmarks.base import BENCHMARKS, BenchmarkEntry
 from taboo_cluster.benchmarks.choice_items import choice_item, mixed, unique_choices
 from taboo_cluster.benchmarks.multiple_choice import MultipleChoice
-from taboo_cluster.benchmarks.sources import Row, hub_rows, local_rows
+from taboo_cluster.benchmarks.sources import DataOptions, DataSet, Row
 from taboo_cluster.trial import Item
 
-DATASET, SUBSET, SPLIT = "truthfulqa/truthful_qa", "multiple_choice", "validation"
-FILES = ("README.md", "multiple_choice/*")
+DATA = DataSet("truthfulqa/truthful_qa", "multiple_choice", ("README.md", "multiple_choice/*"))
+SPLIT = "validation"
 
 
 @dataclass(frozen=True)
-class Options:
-    """Settings of truthfulqa."""
-
-    path: str | None = None
-    """The authors' mc_task.json, or JSONL; null loads truthfulqa/truthful_qa from the hub."""
-    revision: str | None = None
-    """Branch, tag or commit of the data set on the hub."""
-    max_tokens: int = 512
-    stop: list[str] | str | None = None
-    """Strings that end a completion; null takes an invented next question for base models, none for aligned ones."""
+class Options(DataOptions):
+    """Settings of truthfulqa; `path`: the authors' mc_task.json, or JSONL."""
 
 
 def build(options: Options) -> MultipleChoice:
     """The benchmark; its rows are loaded when its items are first asked for."""
 
     def load() -> list[Item]:
-        if options.path is None:
-            rows = hub_rows(DATASET, SUBSET, SPLIT, options.revision, FILES)
-        else:
-            rows = local_rows(options.path, SPLIT)
+        rows = DATA.rows(options.path, SPLIT, options.revision)
         return unique_choices(mixed(_item(row)) for row in rows)
 
     return MultipleChoice("truthfulqa", load, options.max_tokens, options.stop)

@@ -45,7 +45,7 @@ def no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     def unreachable(*_: Any) -> Any:
         raise UserError("data set openai/gsm8k is not in the local cache and the hub cannot be reached; set `path`")
 
-    monkeypatch.setattr("taboo_cluster.benchmarks.gsm8k.hub_rows", unreachable)
+    monkeypatch.setattr("taboo_cluster.benchmarks.sources.hub_rows", unreachable)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)  # the command sets it before the import
 
 
