@@ -17,7 +17,13 @@ from taboo_cluster.launch import Launch
 from taboo_cluster.records.reader import parts
 from taboo_cluster.records.storage import Store
 
-NEXT = "SELECT model, benchmark, taboo_rank, retention, ci_low, ci_high, n FROM retention"
+RETENTION = "SELECT model, benchmark, taboo_rank, retention, ci_low, ci_high, n FROM retention"
+DROPS = "SELECT model, benchmark, perturbation, drop, ci_low, ci_high, n FROM perturbed"
+ACCURACY = "SELECT model, benchmark, condition, accuracy, ci_low, ci_high, n FROM accuracy"
+"""What may be asked next."""
+
+KEYS = ("style", "perturbation", "quantization", "rank")
+"""Columns that are shown only where they tell the rows of a table apart."""
 
 SHORT = """
     SELECT model, benchmark, max(longest_baseline_tokens) AS longest, any_value(max_tokens) AS max_tokens
@@ -47,7 +53,14 @@ def conclude(config: RunConfig, launch: Launch, works: Sequence[ModelWork]) -> N
     print(f"{total - missing:,} of {total:,} trials recorded in {run_dir}")
     if missing:
         print(f"Go on with:  {resume_command(sys.argv[1:], run_dir)}")
-    print(f'Ask next:    {shlex.join(["python", "-m", "taboo_cluster", "sql", run_dir])} "{NEXT}"')
+    print(f'Ask next:    {shlex.join(["python", "-m", "taboo_cluster", "sql", run_dir])} "{next_question(config)}"')
+
+
+def next_question(config: RunConfig) -> str:
+    """A query on what the sweep is about."""
+    if any(config.taboo.ranks):
+        return RETENTION
+    return DROPS if config.conditions or config.conditions_for else ACCURACY
 
 
 def _up_to_date(store: Store) -> bool:
@@ -72,8 +85,10 @@ def _show_results(config: RunConfig, run_dir: str, write: bool) -> None:
     for table in tables:
         if len(table) == 0:  # of benchmarks or stages that this run does not have
             continue
+        same = [name for name in KEYS if name in table.column_names and len(table.column(name).unique()) == 1]
+        shown = table.drop_columns(same)
         print()
-        print_table(table.column_names, [list(row.values()) for row in table.to_pylist()])
+        print_table(shown.column_names, [list(row.values()) for row in shown.to_pylist()])
     print()
     for row in short.to_pylist():
         print(

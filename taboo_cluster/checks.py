@@ -122,7 +122,7 @@ def _check_benchmarks(config: RunConfig, benchmarks: Mapping[str, Benchmark]) ->
         for style in styles:
             if style not in benchmark.styles:
                 raise unknown(f"prompt_style of {name}", style, benchmark.styles)
-            if config.n_shots is not None:  # refused by the benchmark that has not as many examples
+            if config.n_shots:  # refused by the benchmark that has not as many examples
                 item = benchmark.items()[0]
                 benchmark.prompt(item, item.question, style, config.n_shots)
 

@@ -61,8 +61,9 @@ def compose_tree(overrides: Sequence[str], config_dir: str | None = None) -> dic
         raise UserError(
             f"{group_files('sweep', config_dir)[asked.sweep]} must begin with the line '# @package _global_'"
         )
-    tree.pop("suite", None)  # stands in `benchmarks` by now, unless something overruled it
-    return {str(key): value for key, value in tree.items()} | {"sweep": asked.sweep, "inline_models": asked.models}
+    # These stand in `benchmarks` and `n_shots` by now, unless something overruled them.
+    typed = {str(key): value for key, value in tree.items() if key not in ("suite", "suite_shots")}
+    return typed | {"sweep": asked.sweep, "inline_models": asked.models}
 
 
 def parse_override(text: str) -> Override:

@@ -16,12 +16,21 @@ from taboo_cluster.config import RunConfig, SamplingConfig
 from taboo_cluster.engines.base import ENGINES
 from taboo_cluster.engines.scripted import ScriptedOptions
 from taboo_cluster.errors import UserError
+from taboo_cluster.perturbations.base import PERTURBATIONS
+from taboo_cluster.perturbations.stack import members
 from taboo_cluster.tree import CONF, group_files
 from taboo_cluster.typed import build
 
 BASE = ("+sweep=alignment", "engine=scripted")
 EVERY = ["gsm8k", "mmlu", "triviaqa", "humaneval"]
-OF_SWEEPS = {"alignment": EVERY, "scale": EVERY, "forbidden_words": ["forbidden_words"]}
+CHOICES = ["mmlu", "arc", "truthfulqa", "mathqa", "gpqa", "logiqa"]
+OF_SWEEPS = {
+    "alignment": EVERY,
+    "scale": EVERY,
+    "forbidden_words": ["forbidden_words"],
+    "brittleness": CHOICES,
+    "compounding": CHOICES,
+}
 
 
 def fails(*overrides: str, config_dir: str | None = None) -> str:
@@ -40,6 +49,7 @@ def test_every_shipped_sweep_and_model_set_composes(sweep: str, models: str) -> 
     assert config.table
     own = models == "embedded" and sweep != "forbidden_words"
     assert config.benchmarks == (["arithmetic"] if own else OF_SWEEPS.get(sweep, ["gsm8k"]))
+    assert config.n_shots == (0 if config.benchmarks == CHOICES else None)
     assert from_dict(to_dict(config)) == config
     if models != "embedded":
         for model in config.models:
@@ -50,6 +60,26 @@ def test_every_shipped_sweep_and_model_set_composes(sweep: str, models: str) -> 
             assert model.limit == (100 if large else None)
             if sweep != "quantization":
                 assert model.quantization == ("nf4" if large else "none")
+
+
+def test_brittleness_has_every_perturbation_that_nobody_has_to_write_first() -> None:
+    config = load_config(["+sweep=brittleness", "engine=scripted"])
+    stacks = [*config.conditions, *itertools.chain.from_iterable(config.conditions_for.values())]
+    assert {member.name for stack in stacks for member in members(stack)} == set(PERTURBATIONS.names()) - {
+        "identity",
+        "paraphrase",
+    }
+    assert all(len(members(stack)) == 1 for stack in stacks)
+
+
+def test_compounding_has_all_ordered_pairs_and_their_members() -> None:
+    stacks = load_config(["+sweep=compounding", "engine=scripted"]).conditions
+    alone = [stack for stack in stacks if len(members(stack)) == 1]
+    assert set(stacks) == {*alone, *map("→".join, itertools.permutations(alone, 2))}
+
+
+def test_stacks_for_a_benchmark_that_nobody_knows_are_refused() -> None:
+    assert "unknown benchmark 'gsm9k'" in fails(*BASE, "conditions_for={gsm9k: [latex]}")
 
 
 def test_paper_pairs_every_base_with_an_instruct_model() -> None:
@@ -285,7 +315,7 @@ def test_bad_values_end_in_one_helpful_line(override: str, said: str) -> None:
 
 
 def test_a_sweep_is_needed_and_known() -> None:
-    known = "ablation, alignment, dose, forbidden_words, quantization, sampling, scale"
+    known = "ablation, alignment, brittleness, compounding, dose, forbidden_words, quantization, sampling, scale"
     assert fails("limit=3") == f"no sweep given: add +sweep=NAME. Known: {known}"
     assert "unknown sweep 'alignmnt' - did you mean 'alignment'?" in fails("+sweep=alignmnt")
 

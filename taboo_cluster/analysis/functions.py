@@ -43,11 +43,16 @@ def add_functions(connection: duckdb.DuckDBPyConnection, run_seed: int) -> None:
     bootstrap_gap(view, cell, histogram([k_1, n_1, k_2, n_2]))   the same
     bootstrap_mean(view, cell, list(member), list(cluster), list(k), list(n))   the same, of the mean of k / n over
                                                         members (seeds)
+    stack_name(condition, perturbations)                the stack of a condition as text; NULL without any
     dose_curve(cell, list(rank), list(cluster), list(k), list(n), list(bits), list(steps))   the fields of `dose.Curve`
 
     Each histogram is over clusters. Lists hold an entry for each cluster and member (rank), in any order; what has
     none counts as 0. `view` and `cell` seed the bootstrap together with the run's seed.
     """
+    connection.execute(
+        "CREATE MACRO stack_name(condition, perturbations) AS "
+        "CASE WHEN len(perturbations) > 0 THEN split_part(condition, ' · ', 1) END"
+    )
     interval = duckdb.struct_type({"low": "DOUBLE", "high": "DOUBLE"})
     bootstrap = duckdb.struct_type(BOOTSTRAP)
     reading = duckdb.struct_type({"value": "DOUBLE", "low": "DOUBLE", "high": "DOUBLE"})

@@ -355,17 +355,20 @@ def test_boundary_takes_the_interval_over_clusters_where_there_are_some(run: Any
 # --- the sweeps' tables
 
 
-def test_every_shipped_sweep_shows_its_tables(run: Any, record: Record) -> None:
+def test_every_shipped_sweep_shows_its_tables(run: Any, record: Record, perturbed: Record) -> None:
     models = ("org/model-base", "org/model-instruct")
     rows = [record(str(i), i % 4 > rank, rank, model=m) for i in range(8) for rank in (0, 1, 2) for m in models]
     rows += [r | {"quantization": "nf4", "trial_id": f"nf4 {r['trial_id']}"} for r in rows]
     rows += [r | {"benchmark": "mmlu", "chance": 0.25, "trial_id": f"mmlu {r['trial_id']}"} for r in rows]
     rows += [record(str(i), True, 0, 1) for i in range(8)]
     rows += [record(str(i), i > 3, rank, **SAMPLED, sample_seed=0) for i in range(8) for rank in (0, 1)]
+    stacks = ("typos", "stop_words", "typos→stop_words")
+    rows += [perturbed(str(i), i > 5, stack, model=m) for i in range(8) for stack in stacks for m in models]
     run.write(*rows)
     sweeps = group_files("sweep")
     assert set(sweeps) >= {
-        "ablation", "alignment", "dose", "forbidden_words", "quantization", "sampling", "scale",
+        "ablation", "alignment", "brittleness", "compounding", "dose", "forbidden_words", "quantization", "sampling",
+        "scale",
     }  # fmt: skip
     connection = open_runs([run.directory])
     for name, file in sweeps.items():
@@ -373,7 +376,7 @@ def test_every_shipped_sweep_shows_its_tables(run: Any, record: Record) -> None:
             table = select(connection, query)
             assert len(table) > 0, (name, query)
             assert "n" in table.column_names, (name, query)
-            of_letters = "mmlu" in table.column("benchmark").to_pylist()
+            of_letters = "benchmark" in table.column_names and "mmlu" in table.column("benchmark").to_pylist()
             if "FROM retention WHERE" in query or "FROM alignment_gap" in query:
                 assert not of_letters, (name, query)
 

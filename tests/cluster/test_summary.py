@@ -11,8 +11,8 @@ import pytest
 
 from jobs import summary
 from jobs.child import ChildFailed
-from jobs.summary import conclude, resume_command
-from taboo_cluster.config import ModelConfig, RunConfig
+from jobs.summary import conclude, next_question, resume_command
+from taboo_cluster.config import ModelConfig, RunConfig, TabooConfig
 from taboo_cluster.launch import Launch
 from taboo_cluster.records.schema import RECORD
 from taboo_cluster.records.writer import PartWriter
@@ -54,6 +54,25 @@ def test_results_are_written_and_shown(run_dir: Path, capsys: pytest.CaptureFixt
     assert f"1 of 2 trials recorded in {run_dir}\nGo on with:  python -m taboo_cluster " in out
     assert err == ""
     assert (run_dir / "results.duckdb").is_file()
+
+
+def test_a_key_is_shown_where_it_tells_rows_apart(run_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    query = "SELECT model, {} AS style, 'none' AS quantization, n FROM accuracy, range(2)"
+    table = [query.format("'cot'"), query.format("concat('style ', range)")]
+    out, _ = said(run_dir, capsys, replace(CONFIG, table=table))
+    assert out.splitlines()[:7] == [
+        "", "model  n", "m      1", "m      1",
+        "", "model  style    n", "m      style 0  1",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("ranks", "stacks", "view"),
+    [([0, 1], ["typos"], "retention"), ([0], ["typos"], "perturbed"), ([0], [], "accuracy")],
+)
+def test_what_is_asked_next_is_about_the_sweep(ranks: list[int], stacks: list[str], view: str) -> None:
+    question = next_question(replace(CONFIG, taboo=TabooConfig(ranks=ranks), conditions=stacks))
+    assert question.endswith(f" FROM {view}")
 
 
 def test_results_that_cannot_be_written_are_a_warning(run_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
