@@ -5,9 +5,31 @@ from __future__ import annotations
 import datetime
 import os
 import platform
+import subprocess
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
-FOLDER = Path(__file__).parents[2] / "docs" / "measured"
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs" / "measured"
+
+
+def command(*arguments: str) -> str:
+    """Standard output of `python -m taboo_cluster ...`, which has to succeed."""
+    environment = os.environ | {"COLUMNS": "240"}
+    run = [sys.executable, "-m", "taboo_cluster", *arguments]
+    done = subprocess.run(run, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
+def answers(run_dir: str, queries: Mapping[str, str]) -> list[str]:
+    """What the command `sql` says to each query, under its title."""
+    lines = []
+    for title, query in queries.items():
+        shown = command("sql", run_dir, " ".join(query.split())).rstrip()
+        lines += [f"## {title}", "", "```text", shown or "none", "```", ""]
+    return lines
 
 
 def write_page(name: str, title: str, lines: list[str]) -> None:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from measured import write_page
+from measured import ROOT, answers, command, write_page
 
 pytest.importorskip("vllm", reason="vLLM is not installed")
 
 pytestmark = [pytest.mark.verify, pytest.mark.timeout(5400)]
-ROOT = Path(__file__).parents[2]
 DATA = ROOT.parent / "shared" / "data"
 PATHS = {
     "mmlu": DATA / "mmlu",
@@ -38,18 +35,11 @@ TABLES = {
         sum(CASE WHEN finish_reason = 'length' THEN 1 ELSE 0 END) AS cut FROM records
         GROUP BY ALL ORDER BY benchmark, rank, n DESC""",
     "What the sandbox said (humaneval)": """
-        SELECT taboo_rank AS rank, outcome, json_extract_string(details, '$.status') AS status, count(*) AS n
+        SELECT taboo_rank AS rank, outcome, json_extract_string(details, '$.sandbox') AS sandbox,
+        split_part(json_extract_string(details, '$.message'), ':', 1) AS message, count(*) AS n
         FROM records WHERE benchmark = 'humaneval' AND details IS NOT NULL GROUP BY ALL ORDER BY ALL""",
     "Errors": "SELECT benchmark, condition, error_type, n, example FROM errors",
 }
-
-
-def command(*arguments: str) -> str:
-    environment = os.environ | {"COLUMNS": "240"}
-    run = [sys.executable, "-m", "taboo_cluster", *arguments]
-    done = subprocess.run(run, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    return done.stdout
 
 
 def test_four_benchmarks_at_ranks_0_1_2(tmp_path: Path) -> None:
@@ -78,9 +68,7 @@ def test_four_benchmarks_at_ranks_0_1_2(tmp_path: Path) -> None:
         "SmolLM2-135M-Instruct (bfloat16) through the vllm engine in a Ray actor, 30 items of each benchmark, ranks",
         f"0, 1 and 2, one replicate: {counts[0]['n']} trials, {counts[0]['errors']} errors.",
         "",
+        *answers(run_dir, TABLES),
     ]
-    for title, query in TABLES.items():
-        shown = command("sql", run_dir, " ".join(query.split())).rstrip()
-        lines += [f"## {title}", "", "```text", shown or "none", "```", ""]
     write_page("smollm2_study_vllm", "SmolLM2-135M-Instruct: mmlu, triviaqa, humaneval, forbidden words", lines)
     assert counts == [{"n": 4 * 30 * 3, "errors": 0}]
