@@ -3,11 +3,12 @@
     python tests/performance/vllm_throughput.py MODEL_FOLDER [REPORT.md]
 
 Both generate 64 tokens for each of 200 prompts, greedy, end tokens ignored, one log-probability per token; start-up is
-left out. Each pair runs in a fresh process, the two in turn as first and second, each after a warm-up. The ratios are
-ours / plain in tokens per second, ours at rank 0 and at rank 1 (in turn as first and second), plain vLLM always
+left out. Each pair runs in a fresh process that holds both engines: after a warm-up the prompts go to plain vLLM, to
+ours at rank 0 and to ours at rank 1, 50 at a time and the three in another order each time, so that a machine that is
+now faster, now slower is so for all three. The ratios are ours / plain in tokens per second, plain vLLM always
 unmasked, and rank 1 / rank 0, the cost of the hook; where the ratios of the pairs spread over more than 10% they are
-not resolvable on this machine. Run it on a machine that does nothing else. A
-report's section is appended with its date.
+not resolvable on this machine. Run it on a machine that does nothing else. A report's section is appended with its
+date.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
+from itertools import permutations
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-PAIRS, PROMPTS, TOKENS, BATCH = 5, 200, 64, 64
+PAIRS, PROMPTS, SLICE, TOKENS, BATCH = 5, 200, 50, 64, 64
 RANKS = (0, 1)
 SPREAD = 0.10
 SHARED = {"dtype": "bfloat16", "max_model_len": 1024, "max_num_seqs": BATCH}
@@ -42,15 +44,12 @@ def prompt_ids(folder: str) -> list[list[int]]:
     ]
 
 
-def rate(work: Callable[[], int]) -> float:
-    """Tokens per second."""
-    began = time.perf_counter()
-    tokens = work()
-    return tokens / (time.perf_counter() - began)
+Work = Callable[[list[list[int]]], int]
+"""Generates for some prompts; returns how many tokens came out."""
 
 
-def plain(folder: str, prompts: list[list[int]]) -> dict[str, float]:
-    """`vllm.LLM.generate` on all prompts."""
+def plain(folder: str) -> tuple[Work, Callable[[], None]]:
+    """`vllm.LLM.generate`, and what ends it."""
     from vllm import LLM, SamplingParams
     from vllm.inputs import TokensPrompt
 
@@ -65,18 +64,15 @@ def plain(folder: str, prompts: list[list[int]]) -> dict[str, float]:
     )
     params = SamplingParams(temperature=0, max_tokens=TOKENS, ignore_eos=True, logprobs=1)
 
-    def work(few: list[list[int]]) -> int:
-        inputs = [TokensPrompt(prompt_token_ids=ids) for ids in few]
+    def work(prompts: list[list[int]]) -> int:
+        inputs = [TokensPrompt(prompt_token_ids=ids) for ids in prompts]
         return sum(len(done.outputs[0].token_ids) for done in llm.generate(inputs, params, use_tqdm=False))
 
-    work(prompts[:8])
-    rates = {"plain": rate(partial(work, prompts))}
-    llm.llm_engine.engine_core.shutdown()
-    return rates
+    return work, llm.llm_engine.engine_core.shutdown
 
 
-def ours(ranks: Sequence[int], folder: str, prompts: list[list[int]]) -> dict[str, float]:
-    """The engine on all prompts at each rank in turn, end tokens ignored as on the other side."""
+def ours(folder: str) -> tuple[dict[str, Work], Callable[[], None]]:
+    """The engine at each rank, end tokens ignored as on the other side, and what ends it."""
     from taboo_cluster.config import ModelConfig
     from taboo_cluster.engines.base import ENGINES, Hardware, Request
     from taboo_cluster.engines.vllm import engine as engine_module
@@ -96,20 +92,15 @@ def ours(ranks: Sequence[int], folder: str, prompts: list[list[int]]) -> dict[st
     options = entry.options(max_model_len=SHARED["max_model_len"], max_num_seqs=BATCH, cpu_kvcache_gib=1.0)
     engine = entry.build(model, options, Hardware(threads=os.cpu_count() or 1))
 
-    def work(few: list[list[int]], rank: int) -> int:
-        asked = [Request(str(n), "", tuple(ids), TOKENS, taboo=Taboo(rank)) for n, ids in enumerate(few)]
+    def work(rank: int, prompts: list[list[int]]) -> int:
+        asked = [Request(str(n), "", tuple(ids), TOKENS, taboo=Taboo(rank)) for n, ids in enumerate(prompts)]
         return sum(len(done.generation.token_ids) for done in engine.generate(asked))
 
-    rates = {}
-    for rank in ranks:
-        work(prompts[:8], rank)
-        rates[f"rank {rank}"] = rate(partial(work, prompts, rank))
-    engine.close()
-    return rates
+    return {f"rank {rank}": partial(work, rank) for rank in RANKS}, engine.close
 
 
 def pair(folder: str, number: int) -> dict[str, float]:
-    """One pair, measured in this process; the order alternates."""
+    """Tokens per second of each side over all prompts, measured in this process."""
     os.environ |= {
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
         "OMP_NUM_THREADS": str(os.cpu_count()),
@@ -117,11 +108,21 @@ def pair(folder: str, number: int) -> dict[str, float]:
         "TORCHDYNAMO_DISABLE": "1",
     }
     prompts = prompt_ids(folder)
-    rates: dict[str, float] = {}
-    masked = partial(ours, RANKS if number % 2 == 0 else RANKS[::-1])
-    for side in (plain, masked) if number % 2 == 0 else (masked, plain):
-        rates |= side(folder, prompts)
-    return rates
+    unmasked, end_plain = plain(folder)
+    masked, end_ours = ours(folder)
+    sides = {"plain": unmasked, **masked}
+    seconds, tokens = dict.fromkeys(sides, 0.0), dict.fromkeys(sides, 0)
+    for work in sides.values():
+        work(prompts[:8])
+    orders = list(permutations(sides))
+    for turn, first in enumerate(range(0, PROMPTS, SLICE)):
+        for side in orders[(number * PROMPTS // SLICE + turn) % len(orders)]:
+            began = time.perf_counter()
+            tokens[side] += sides[side](prompts[first : first + SLICE])
+            seconds[side] += time.perf_counter() - began
+    end_ours()
+    end_plain()
+    return {side: tokens[side] / seconds[side] for side in sides}
 
 
 def summary(results: list[dict[str, float]], one: str, other: str, least: float) -> str:
@@ -149,8 +150,9 @@ def main(folder: str, report: str | None) -> None:
         [
             f"## vllm engine against vllm.LLM.generate, {datetime.date.today()}",
             "",
-            f"{Path(folder).name} ({SHARED['dtype']}), {PROMPTS} prompts, {TOKENS} tokens each, batch {BATCH},",
-            f"logprobs=1 on both sides, {PAIRS} alternating pairs, {os.cpu_count()} cores ({platform.machine()}).",
+            f"{Path(folder).name} ({SHARED['dtype']}), {PROMPTS} prompts, {TOKENS} tokens each, {SLICE} at a time,",
+            f"logprobs=1 on both sides, {PAIRS} processes with all three in turn, {os.cpu_count()} cores "
+            f"({platform.machine()}).",
             "plain is vllm.LLM.generate without the hook, rank 0 and rank 1 are the engine of this project.",
             "",
             summary(results, "rank 0", "plain", 0.9),
