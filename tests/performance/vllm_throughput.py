@@ -3,12 +3,12 @@
     python tests/performance/vllm_throughput.py MODEL_FOLDER [REPORT.md]
 
 Both generate 64 tokens for each of 200 prompts, greedy, end tokens ignored, one log-probability per token; start-up is
-left out. Each pair runs in a fresh process that holds both engines: after a warm-up the prompts go to plain vLLM, to
-ours at rank 0 and to ours at rank 1, 50 at a time and the three in another order each time, so that a machine that is
-now faster, now slower is so for all three. The ratios are ours / plain in tokens per second, plain vLLM always
-unmasked, and rank 1 / rank 0, the cost of the hook; where the ratios of the pairs spread over more than 10% they are
-not resolvable on this machine. Run it on a machine that does nothing else. A report's section is appended with its
-date.
+left out. Each pair runs in a fresh process, the two in turn as first and second, one ended before the other starts (the
+worker of an idle engine spins), each after a warm-up. Ours takes the prompts 50 at a time at rank 0 and at rank 1, in
+turn as first and second, so that a machine that is now faster, now slower is so for both. The ratios are ours / plain in
+tokens per second, plain vLLM always unmasked, and rank 1 / rank 0, the cost of the hook; where the ratios of the pairs
+spread over more than 10% they are not resolvable on this machine. Run it on a machine that does nothing else. A report's
+section is appended with its date.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
-from itertools import permutations
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -48,8 +47,21 @@ Work = Callable[[list[list[int]]], int]
 """Generates for some prompts; returns how many tokens came out."""
 
 
-def plain(folder: str) -> tuple[Work, Callable[[], None]]:
-    """`vllm.LLM.generate`, and what ends it."""
+def rates(sides: dict[str, Work], prompts: list[list[int]]) -> dict[str, float]:
+    """Tokens per second of each side over all prompts, the sides in turn on each slice of them."""
+    seconds, tokens = dict.fromkeys(sides, 0.0), dict.fromkeys(sides, 0)
+    for work in sides.values():
+        work(prompts[:8])
+    for turn, first in enumerate(range(0, PROMPTS, SLICE)):
+        for side in list(sides)[:: -1 if turn % 2 else 1]:
+            began = time.perf_counter()
+            tokens[side] += sides[side](prompts[first : first + SLICE])
+            seconds[side] += time.perf_counter() - began
+    return {side: tokens[side] / seconds[side] for side in sides}
+
+
+def plain(folder: str, prompts: list[list[int]]) -> dict[str, float]:
+    """`vllm.LLM.generate`."""
     from vllm import LLM, SamplingParams
     from vllm.inputs import TokensPrompt
 
@@ -64,15 +76,17 @@ def plain(folder: str) -> tuple[Work, Callable[[], None]]:
     )
     params = SamplingParams(temperature=0, max_tokens=TOKENS, ignore_eos=True, logprobs=1)
 
-    def work(prompts: list[list[int]]) -> int:
-        inputs = [TokensPrompt(prompt_token_ids=ids) for ids in prompts]
+    def work(few: list[list[int]]) -> int:
+        inputs = [TokensPrompt(prompt_token_ids=ids) for ids in few]
         return sum(len(done.outputs[0].token_ids) for done in llm.generate(inputs, params, use_tqdm=False))
 
-    return work, llm.llm_engine.engine_core.shutdown
+    found = rates({"plain": work}, prompts)
+    llm.llm_engine.engine_core.shutdown()
+    return found
 
 
-def ours(folder: str) -> tuple[dict[str, Work], Callable[[], None]]:
-    """The engine at each rank, end tokens ignored as on the other side, and what ends it."""
+def ours(folder: str, prompts: list[list[int]]) -> dict[str, float]:
+    """The engine at each rank, end tokens ignored as on the other side."""
     from taboo_cluster.config import ModelConfig
     from taboo_cluster.engines.base import ENGINES, Hardware, Request
     from taboo_cluster.engines.vllm import engine as engine_module
@@ -92,11 +106,13 @@ def ours(folder: str) -> tuple[dict[str, Work], Callable[[], None]]:
     options = entry.options(max_model_len=SHARED["max_model_len"], max_num_seqs=BATCH, cpu_kvcache_gib=1.0)
     engine = entry.build(model, options, Hardware(threads=os.cpu_count() or 1))
 
-    def work(rank: int, prompts: list[list[int]]) -> int:
-        asked = [Request(str(n), "", tuple(ids), TOKENS, taboo=Taboo(rank)) for n, ids in enumerate(prompts)]
+    def work(rank: int, few: list[list[int]]) -> int:
+        asked = [Request(str(n), "", tuple(ids), TOKENS, taboo=Taboo(rank)) for n, ids in enumerate(few)]
         return sum(len(done.generation.token_ids) for done in engine.generate(asked))
 
-    return {f"rank {rank}": partial(work, rank) for rank in RANKS}, engine.close
+    found = rates({f"rank {rank}": partial(work, rank) for rank in RANKS}, prompts)
+    engine.close()
+    return found
 
 
 def pair(folder: str, number: int) -> dict[str, float]:
@@ -108,21 +124,8 @@ def pair(folder: str, number: int) -> dict[str, float]:
         "TORCHDYNAMO_DISABLE": "1",
     }
     prompts = prompt_ids(folder)
-    unmasked, end_plain = plain(folder)
-    masked, end_ours = ours(folder)
-    sides = {"plain": unmasked, **masked}
-    seconds, tokens = dict.fromkeys(sides, 0.0), dict.fromkeys(sides, 0)
-    for work in sides.values():
-        work(prompts[:8])
-    orders = list(permutations(sides))
-    for turn, first in enumerate(range(0, PROMPTS, SLICE)):
-        for side in orders[(number * PROMPTS // SLICE + turn) % len(orders)]:
-            began = time.perf_counter()
-            tokens[side] += sides[side](prompts[first : first + SLICE])
-            seconds[side] += time.perf_counter() - began
-    end_ours()
-    end_plain()
-    return {side: tokens[side] / seconds[side] for side in sides}
+    first, second = (plain, ours) if number % 2 == 0 else (ours, plain)
+    return first(folder, prompts) | second(folder, prompts)
 
 
 def summary(results: list[dict[str, float]], one: str, other: str, least: float) -> str:
@@ -151,8 +154,7 @@ def main(folder: str, report: str | None) -> None:
             f"## vllm engine against vllm.LLM.generate, {datetime.date.today()}",
             "",
             f"{Path(folder).name} ({SHARED['dtype']}), {PROMPTS} prompts, {TOKENS} tokens each, {SLICE} at a time,",
-            f"logprobs=1 on both sides, {PAIRS} processes with all three in turn, {os.cpu_count()} cores "
-            f"({platform.machine()}).",
+            f"logprobs=1 on both sides, {PAIRS} alternating pairs, {os.cpu_count()} cores ({platform.machine()}).",
             "plain is vllm.LLM.generate without the hook, rank 0 and rank 1 are the engine of this project.",
             "",
             summary(results, "rank 0", "plain", 0.9),
