@@ -5,10 +5,10 @@
 Both generate 64 tokens for each of 200 prompts, greedy, end tokens ignored, one log-probability per token; start-up is
 left out. Each pair runs in a fresh process, the two in turn as first and second, one ended before the other starts (the
 worker of an idle engine spins), each after a warm-up. Ours takes the prompts 50 at a time at rank 0 and at rank 1, in
-turn as first and second, so that a machine that is now faster, now slower is so for both. The ratios are ours / plain in
-tokens per second, plain vLLM always unmasked, and rank 1 / rank 0, the cost of the hook; where the ratios of the pairs
-spread over more than 10% they are not resolvable on this machine. Run it on a machine that does nothing else. A report's
-section is appended with its date.
+turn as first and second, so that a machine that is now faster, now slower is so for both. The ratios are ours / plain
+in tokens per second, plain vLLM always unmasked, and rank 1 / rank 0, the cost of the hook; where the ratios of the
+pairs spread over more than 10% they are not resolvable on this machine. Run it on a machine that does nothing else. A
+report's section is appended with its date.
 """
 
 from __future__ import annotations
