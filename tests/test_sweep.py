@@ -262,3 +262,15 @@ def test_a_perturbed_text_is_done_for_both_prompt_styles_at_once() -> None:
     assert sorted(chunks) == [0, 0, 1, 1, 2, 2]
     assert chunks[0] == chunks[1]
     assert chunks[2] == chunks[3]
+
+
+def test_a_benchmark_has_the_stacks_of_all_and_its_own() -> None:
+    own = {"b": ["latex(rate=1)", "identity"], "other": ["typos(rate=0.1,kind=any)"]}
+    found = cells(config([0], replicates=1, conditions=["identity"], conditions_for=own), [MODEL], BENCHMARKS)
+    assert [(cell.benchmark, cell.condition.name) for cell in found] == [
+        ("a", "baseline"),
+        ("a", "identity"),
+        ("b", "baseline"),
+        ("b", "identity"),
+        ("b", "latex(rate=1)"),
+    ]
