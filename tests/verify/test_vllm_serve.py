@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
-import subprocess
-import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -19,7 +14,7 @@ import pytest
 
 pytest.importorskip("vllm", reason="vLLM is not installed")
 
-from taboo_cluster.taboo.vllm_hook import HOOK
+from vllm_server import serving
 
 pytestmark = [pytest.mark.verify, pytest.mark.timeout(900)]
 MODEL = Path(str(files("taboo_cluster"))) / "embedded" / "tiny-instruct"
@@ -28,34 +23,8 @@ PROMPT = "Question: Tom has 3 apples and buys 4 more. How many apples does he ha
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    environment = os.environ | {
-        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-        "VLLM_CPU_KVCACHE_SPACE": "1",
-        "TORCHDYNAMO_DISABLE": "1",
-        "VLLM_NO_USAGE_STATS": "1",
-    }
-    # What `vllm serve` runs; the command itself asks for the metadata of a package that the CPU build is not called.
-    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(MODEL)]
-    command += ["--served-model-name", "tiny"]
-    command += ["--host", "127.0.0.1", "--port", str(port), "--dtype", "float32", "--enforce-eager"]
-    command += ["--max-model-len", "512", "--logits-processors", HOOK, "--logprobs-mode", "raw_logprobs"]
-    process = subprocess.Popen(command, env=environment)
-    url = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(600):
-            assert process.poll() is None, "the server ended"
-            try:
-                urllib.request.urlopen(f"{url}/health", timeout=5)
-                break
-            except OSError:
-                time.sleep(1)
+    with serving(MODEL, "tiny", max_model_len=512) as url:
         yield url
-    finally:
-        process.terminate()
-        process.wait(timeout=120)
 
 
 def complete(server: str, taboo: Any = None, **settings: Any) -> dict[str, Any]:
