@@ -334,6 +334,38 @@ def test_trials_with_the_same_generation_id_share_one_generation():
     assert (result.counts["sums"].reused, result.counts["sums"].tokens) == (1, 4)
 
 
+def test_i14_identity_is_not_generated_again_and_moves_no_figure(tmp_path):
+    identity = Condition("direct", 0, perturbations="identity", perturbation_seed=5)
+    for number in range(3):
+
+        def answer(request, fewest=5 * number):
+            known = int(request.prompt.split()[3]) >= fewest
+            return right(request) if known else Completion(request.key, Generation("no idea", (1,), "stop"))
+
+        model, engine = replace(MODEL, name=f"org/m{number}"), Canned(answer)
+        with PartWriter(str(tmp_path / "records" / model.name), "part-x", RECORD) as writer:
+            mine = runner(engine, writer, model=model, find_clean=lambda ids: find_generations([str(tmp_path)], ids))
+            mine.run([trial(item, model=model) for item in ITEMS])
+            result = mine.run([trial(item, model=model, condition=identity) for item in ITEMS])
+        assert len(engine.seen) == len(ITEMS)
+        assert (result.counts["sums"].reused, result.counts["sums"].done) == (20, 20)
+    with open_runs([str(tmp_path)]) as connection:
+
+        def ask(query):
+            return [tuple(row.values()) for row in select(connection, query).to_pylist()]
+
+        changed = "drop, drop_changed, retention_changed, n_changed, n_unchanged, n"
+        assert ask(f"SELECT {changed} FROM perturbed") == [(0.0, None, None, 0, 20, 20)] * 3
+        assert ask(f"SELECT range, {changed} FROM drops") == [(0.0, 0.0, None, None, 0, 20, 20)] * 3
+        # The first model is right everywhere: nothing varies.
+        assert ask("SELECT pi FROM brittleness_by_model ORDER BY model") == [(None,), (0.0,), (0.0,)]
+        assert ask("SELECT pi FROM brittleness_by_benchmark") == [(0.0,)]
+        assert ask("SELECT spearman, kendall, flip_rate, order_changed FROM rank_correlation") == [
+            (1.0, 1.0, 0.0, False)
+        ]
+        assert ask("SELECT DISTINCT moved FROM ranking") == [(0,)]
+
+
 def test_outputs_of_an_earlier_run_are_taken_and_scored_again(tmp_path):
     trials = [trial(item, 1) for item in ITEMS]
     steps = (Step(0, 5, "a", 6, "b", 2, 1.5),)

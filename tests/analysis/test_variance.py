@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import astuple
 from fractions import Fraction
 from typing import Any
@@ -40,6 +41,31 @@ def by_definition(answers: Any) -> Parts:
     item, shift = over_draws.mean(axis=1).var(), over_draws.mean(axis=0).var()
     prompt, sampling = over_draws.var(axis=1).mean(), answers.var(axis=2).mean()
     return Parts(item, prompt, sampling, shift, prompt - shift, answers.var())
+
+
+def mean(values: Iterable[Fraction]) -> Fraction:
+    listed = list(values)
+    return sum(listed, Fraction(0)) / len(listed)
+
+
+def variance(values: Iterable[Fraction]) -> Fraction:
+    listed = list(values)
+    return mean((value - mean(listed)) ** 2 for value in listed)
+
+
+def by_definition_exactly(answers: Any) -> Parts:
+    """The same in rational numbers."""
+    of = [[[Fraction(int(y)) for y in draws] for draws in item] for item in answers]
+    over_draws = [[mean(draws) for draws in item] for item in of]
+    prompt, shift = mean(map(variance, over_draws)), variance(map(mean, zip(*over_draws, strict=True)))
+    return Parts(
+        item=variance(map(mean, over_draws)),
+        prompt=prompt,
+        sampling=mean(mean(map(variance, item)) for item in of),
+        shift=shift,
+        flip=prompt - shift,
+        total=variance(y for item in of for draws in item for y in draws),
+    )
 
 
 def test_parts_by_hand() -> None:
@@ -90,6 +116,32 @@ def test_parts_add_up_exactly_and_equal_numpy(answers: Any) -> None:
     assert astuple(floats) == pytest.approx(astuple(by_definition(answers)), abs=1e-12)
     assert floats.item + floats.prompt + floats.sampling == pytest.approx(floats.total, abs=1e-12)
     assert 0 <= found.prompt / found.total <= 1 if found.total else found.prompt == 0
+
+
+@given(TABLES)
+def test_parts_and_pi_equal_their_definition_exactly(answers: Any) -> None:
+    items, variants, draws = answers.shape
+    of = sums(answers.sum(axis=2), draws)
+    defined = by_definition_exactly(answers)
+    assert exact(of) == defined
+    found = brittleness([of], variants)
+    assert found.pi == (float(defined.prompt / defined.total) if defined.total else None)
+    assert (found.v, found.v_shift, found.v_flip) == (float(defined.total), float(defined.shift), float(defined.flip))
+    if variants > 1 and items > 1:
+        within = defined.prompt * variants / (variants - 1)
+        between_items = defined.item * variants * items / (items - 1)
+        whole = within + max(Fraction(0), (between_items - within) / variants)
+        assert found.pi_unbiased == (float(within / whole) if whole else None)
+        assert found.truncated == (between_items < within)
+
+
+@given(TABLES.filter(lambda answers: min(answers.shape[:2]) > 1))
+def test_mean_squares_equal_scipys_analysis_of_variance(answers: Any) -> None:
+    stats = pytest.importorskip("scipy.stats")
+    items, variants, draws = answers.shape
+    within, estimate = between(parts(sums(answers.sum(axis=2), draws)), items, variants)
+    if within > 0:
+        assert 1 + variants * estimate / within == pytest.approx(stats.f_oneway(*answers.mean(axis=2)).statistic)
 
 
 @given(TABLES, st.randoms(use_true_random=False))

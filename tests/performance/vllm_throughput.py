@@ -29,6 +29,8 @@ from typing import Any
 PAIRS, PROMPTS, SLICE, TOKENS, BATCH = 5, 200, 50, 64, 64
 RANKS = (0, 1)
 SPREAD = 0.10
+THREADS = max(1, (os.cpu_count() or 1) - 1)
+"""Of the model: vLLM's scheduler has a process of its own, which would take turns with them on the same cores."""
 SHARED = {"dtype": "bfloat16", "max_model_len": 1024, "max_num_seqs": BATCH}
 
 
@@ -104,7 +106,7 @@ def ours(folder: str, prompts: list[list[int]]) -> dict[str, float]:
     entry = ENGINES.get("vllm")
     model = resolve(ModelConfig(name="model", path=folder, dtype=SHARED["dtype"]))
     options = entry.options(max_model_len=SHARED["max_model_len"], max_num_seqs=BATCH, cpu_kvcache_gib=1.0)
-    engine = entry.build(model, options, Hardware(threads=os.cpu_count() or 1))
+    engine = entry.build(model, options, Hardware(threads=THREADS))
 
     def work(rank: int, few: list[list[int]]) -> int:
         asked = [Request(str(n), "", tuple(ids), TOKENS, taboo=Taboo(rank)) for n, ids in enumerate(few)]
@@ -119,7 +121,7 @@ def pair(folder: str, number: int) -> dict[str, float]:
     """Tokens per second of each side over all prompts, measured in this process."""
     os.environ |= {
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-        "OMP_NUM_THREADS": str(os.cpu_count()),
+        "OMP_NUM_THREADS": str(THREADS),
         "VLLM_LOGGING_LEVEL": "ERROR",
         "TORCHDYNAMO_DISABLE": "1",
     }
@@ -154,7 +156,8 @@ def main(folder: str, report: str | None) -> None:
             f"## vllm engine against vllm.LLM.generate, {datetime.date.today()}",
             "",
             f"{Path(folder).name} ({SHARED['dtype']}), {PROMPTS} prompts, {TOKENS} tokens each, {SLICE} at a time,",
-            f"logprobs=1 on both sides, {PAIRS} alternating pairs, {os.cpu_count()} cores ({platform.machine()}).",
+            f"logprobs=1 on both sides, {PAIRS} alternating pairs, {os.cpu_count()} cores ({platform.machine()}), "
+            f"{THREADS} of them for the model's threads.",
             "plain is vllm.LLM.generate without the hook, rank 0 and rank 1 are the engine of this project.",
             "",
             summary(results, "rank 0", "plain", 0.9),
