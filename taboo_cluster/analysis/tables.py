@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 
 import duckdb
+import numpy as np
+import pyarrow as pa
 
 from taboo_cluster.records.reader import BEST_FIRST, RECORDS, TABLES_FOLDER, read_parts
 from taboo_cluster.records.schema import RECORD, TABLES
@@ -110,20 +112,34 @@ def _load_records(connection: duckdb.DuckDBPyConnection, texts: bool) -> None:
         FROM (SELECT * REPLACE (coalesce(cluster_id, item_id) AS cluster_id) FROM parts)
         """
     )
-    # Most trials have one row: sorting only the others is far cheaper than a window over all.
+    _keep_best(connection)
+    connection.execute("ALTER TABLE recorded DROP COLUMN filename")
+
+
+def _keep_best(connection: duckdb.DuckDBPyConnection) -> None:
+    """Keep one row of each trial.
+
+    Nearly all trials have one: their ids' hashes, sorted, find the others with little memory.
+    """
+    hashes = connection.execute("SELECT hash(trial_id) AS h FROM recorded").fetchnumpy()["h"]
+    hashes.sort()
+    several = np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
+    if not len(several):
+        return
+    connection.register("several", pa.table({"h": several}))
     connection.execute(
         f"""
         DELETE FROM recorded WHERE rowid IN (
             SELECT rowid FROM (
                 SELECT rowid, row_number() OVER (PARTITION BY trial_id ORDER BY {BEST_FIRST}) AS place
                 FROM recorded
-                WHERE trial_id IN (SELECT trial_id FROM recorded GROUP BY trial_id HAVING count(*) > 1)
+                WHERE hash(trial_id) IN (SELECT h FROM several)
             )
             WHERE place > 1
         )
         """
     )
-    connection.execute("ALTER TABLE recorded DROP COLUMN filename")
+    connection.unregister("several")
 
 
 def _apply_scores(connection: duckdb.DuckDBPyConnection, texts: bool) -> None:
