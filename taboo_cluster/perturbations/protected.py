@@ -35,11 +35,12 @@ _RELATION = regex.compile(r"(?:[=+*/^<>≤≥≠≈≡×÷·−±∪∩∈∉⊂
 _MINUS = regex.compile(r"[-–]")
 
 _REGIONS = regex.compile(
+    r"(?=[`$\\\[{<])(?:"  # what any of them begins with: the others are passed over quickly
     r"```.*?(?:```|\Z)|`[^`\n]+`"
     r"|\$\$.+?\$\$|\\\(.+?\\\)|\\\[.+?\\\]|\\begin\{(\w+\*?)\}.*?\\end\{\1\}"
     r"|(?<![\\$\w])\$(?=\S)(?:[^$\n\\]|\\.)+?(?<=\S)\$(?![\d\w])"  # $...$, but not $5 and $6
     r"|\\[A-Za-z]+(?:\[[^\]\n]*\])?(?:\{(?:[^{}]|\{[^{}]*\})*\})+"
-    r"|\[[^\[\]\n]{1,80}\]|\{[^{}\n]{1,80}\}|<[A-Za-z/!][^<>\n]{0,80}>",
+    r"|\[[^\[\]\n]{1,80}\]|\{[^{}\n]{1,80}\}|<[A-Za-z/!][^<>\n]{0,80}>)",
     regex.DOTALL,
 )
 _CODE_LINE = regex.compile(
@@ -50,7 +51,8 @@ _CODE_LINE = regex.compile(
 )
 _QUOTED = regex.compile(r"""(?<!\w)(?:'[^'\n]*'|"[^"\n]*")(?!\w)""")
 
-_FREE, _CORE, _WHOLE, _RELATES, _MINUS_SIGN = range(5)
+_FREE, _UNIT, _CORE, _WHOLE, _RELATES, _MINUS_SIGN = range(6)
+"""What a chunk is; a unit is one (`km`) where a chunk that ends in a digit stands before it, and free elsewhere."""
 
 
 class Protection:
@@ -87,25 +89,25 @@ class Protection:
         self._mask[start:end] = b"\x01" * (end - start)
 
     def _protect_chunks(self, names: frozenset[str]) -> None:
-        kinds = [_kind(self.text[start:end]) for start, end in self.chunks]
-        for n, (kind, first, last) in enumerate(kinds):
-            start, end = self.chunks[n]
-            core = self.text[start + first : start + last]
-            if kind in (_CORE, _FREE) and (kind == _CORE or core in names or self._is_unit(n, core)):
+        text, mask = self.text, self._mask
+        for n, (start, end) in enumerate(self.chunks):
+            kind, first, last = _kind(text[start:end])
+            if kind == _CORE or (kind == _UNIT and self._behind_digit(n)):
                 self._protect(start + first, start + last)
             elif kind >= _WHOLE:
                 self._protect(start, end)
-            if kind == _RELATES or (kind == _MINUS_SIGN and self._between_letters(n)):
-                for beside in self.chunks[max(n - 1, 0) : n + 2]:
-                    self._protect(*beside)
-        held = [not self.free(start, end) for start, end in self.chunks]
-        for n in range(1, len(self.chunks)):
+                if kind == _RELATES or (kind == _MINUS_SIGN and self._between_letters(n)):
+                    for beside in self.chunks[max(n - 1, 0) : n + 2]:
+                        self._protect(*beside)
+            elif names and text[start + first : start + last] in names:
+                self._protect(start + first, start + last)
+        held = [mask.find(1, start, end) >= 0 for start, end in self.chunks]
+        for n in range(1, len(held)):
             if held[n - 1] and held[n]:
                 self._protect(self.chunks[n - 1][1], self.chunks[n][0])
 
-    def _is_unit(self, n: int, core: str) -> bool:
-        """A short form such as `km` behind a chunk that ends in a digit."""
-        return core in UNIT_SIGNS and n > 0 and self.text[self.chunks[n - 1][1] - 1].isdigit()
+    def _behind_digit(self, n: int) -> bool:
+        return n > 0 and self.text[self.chunks[n - 1][1] - 1].isdigit()
 
     def _between_letters(self, n: int) -> bool:
         beside = self.chunks[max(n - 1, 0) : n] + self.chunks[n + 1 : n + 2]
@@ -137,7 +139,7 @@ def _kind(chunk: str) -> tuple[int, int, int]:
     parts = _PARTS.split(core.lower())
     if _DENIED.search(parts[-1]) or not FACT_WORDS.isdisjoint(parts):
         return _CORE, start, end
-    return _FREE, start, end
+    return _UNIT if core in UNIT_SIGNS else _FREE, start, end
 
 
 @functools.lru_cache(maxsize=256)
