@@ -12,7 +12,9 @@ from scripted_runs import counts, ended, files, here, rows, view, wait_for
 
 PER_ITEM = 7
 """Trials of one model and item: ranks 0, 1, 2, 4, 8, and a replicate of ranks 0 and 1."""
-SLOWLY = "engine.delay_s=0.01"
+ITEMS = 60
+"""Of the sweeps that are disturbed."""
+SLOWLY = ("engine.delay_s=0.02", f"limit={ITEMS}")
 FEW_FAIL = "max_error_share=0.5"
 
 
@@ -141,32 +143,32 @@ def test_a_directory_that_is_no_run_is_refused(joined, tmp_path):
 
 
 def partly_done(run_dir, process):
-    """Wait for the first block of a sweep of 120 items: ranks 0 and 1."""
-    wait_for(lambda: len(rows(run_dir, "trial_id")) >= 240, process)
+    """Wait for the first phase of a disturbed sweep: ranks 0 and 1."""
+    wait_for(lambda: len(rows(run_dir, "trial_id")) >= 2 * ITEMS, process)
 
 
 def finish(workspace, run_dir, before):
     """Run the command again: everything once, and what was on disk not again."""
-    status, output = workspace.command(run_dir, "limit=120")
+    status, output = workspace.command(run_dir, f"limit={ITEMS}")
     assert status == 0, output
     after = dict(rows(run_dir, "trial_id, launch_id"))
-    assert len(counts(run_dir)) == PER_ITEM * 120
+    assert len(counts(run_dir)) == PER_ITEM * ITEMS
     assert set(counts(run_dir).values()) == {1}
     assert before.items() <= after.items()
     (shown,) = view(run_dir, "SELECT count(*) AS n, count(DISTINCT trial_id) AS trials FROM records")
-    assert shown == {"n": PER_ITEM * 120, "trials": PER_ITEM * 120}
+    assert shown == {"n": PER_ITEM * ITEMS, "trials": PER_ITEM * ITEMS}
 
 
 def test_e8_kill_9_of_the_driver_loses_only_what_was_in_flight(workspace, joined, tmp_path):
     run_dir = tmp_path / "run"
-    process = workspace.start(run_dir, "limit=120", SLOWLY)
+    process = workspace.start(run_dir, *SLOWLY)
     partly_done(run_dir, process)
     process.kill()
     process.communicate()
     assert "running" in beats(run_dir), "its last word"
     workers_gone(run_dir)
     before = dict(rows(run_dir, "trial_id, launch_id"))
-    assert 0 < len(before) < PER_ITEM * 120
+    assert 0 < len(before) < PER_ITEM * ITEMS
     finish(joined, run_dir, before)
 
 
@@ -186,7 +188,7 @@ def interrupted(run_dir, process):
     status, output = ended(process)
     assert status == 130, output
     kept = dict(rows(run_dir, "trial_id, launch_id"))
-    assert f"{len(kept)} of {PER_ITEM * 120} trials recorded" in output
+    assert f"{len(kept)} of {PER_ITEM * ITEMS} trials recorded" in output
     assert f"run_dir={run_dir}" in output
     (state,) = duckdb.sql(f"SELECT state, done FROM '{run_dir}/tables/heartbeat/*.parquet'").fetchall()
     assert state == ("interrupted", len(kept))
@@ -195,7 +197,7 @@ def interrupted(run_dir, process):
 
 def test_ctrl_c_puts_everything_on_disk_and_says_how_to_go_on(joined, tmp_path):
     run_dir = tmp_path / "run"
-    process = joined.start(run_dir, "limit=120", SLOWLY)
+    process = joined.start(run_dir, *SLOWLY)
     partly_done(run_dir, process)
     os.killpg(process.pid, signal.SIGINT)
     finish(joined, run_dir, interrupted(run_dir, process))
@@ -203,9 +205,9 @@ def test_ctrl_c_puts_everything_on_disk_and_says_how_to_go_on(joined, tmp_path):
 
 def test_a_second_command_on_a_run_is_refused_and_sigterm_ends_the_first_as_ctrl_c_does(workspace, tmp_path):
     run_dir = tmp_path / "run"
-    process = workspace.start(run_dir, "limit=120", "engine.delay_s=0.03")
+    process = workspace.start(run_dir, *SLOWLY)
     partly_done(run_dir, process)
-    status, output = here(workspace.arguments(run_dir, "limit=120"))
+    status, output = here(workspace.arguments(run_dir, f"limit={ITEMS}"))
     assert status == 2
     assert output == f"error: another command is at work on {run_dir}: wait for its end or stop it\n"
     os.kill(process.pid, signal.SIGTERM)
@@ -214,7 +216,7 @@ def test_a_second_command_on_a_run_is_refused_and_sigterm_ends_the_first_as_ctrl
 
 def test_e2_kill_9_of_an_actor_is_made_good_in_the_same_launch(joined, tmp_path):
     run_dir = tmp_path / "run"
-    process = joined.start(run_dir, "limit=120", SLOWLY)
+    process = joined.start(run_dir, *SLOWLY)
     partly_done(run_dir, process)
     ((pid,),) = duckdb.sql(f"SELECT pid FROM '{run_dir}/tables/workers/*.parquet'").fetchall()
     before = dict(rows(run_dir, "trial_id, worker_id"))
@@ -223,7 +225,7 @@ def test_e2_kill_9_of_an_actor_is_made_good_in_the_same_launch(joined, tmp_path)
     assert status == 0, output
     assert set(counts(run_dir).values()) == {1}
     after = dict(rows(run_dir, "trial_id, worker_id"))
-    assert len(after) == PER_ITEM * 120
+    assert len(after) == PER_ITEM * ITEMS
     assert before.items() <= after.items()
     assert len(set(after.values())) == 2, "the second life of the actor made the rest"
 
