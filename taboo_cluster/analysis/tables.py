@@ -121,8 +121,7 @@ def _keep_best(connection: duckdb.DuckDBPyConnection) -> None:
 
     Nearly all trials have one: their ids' hashes, sorted, find the others with little memory.
     """
-    hashes = connection.execute("SELECT hash(trial_id) AS h FROM recorded").fetchnumpy()["h"]
-    hashes.sort()
+    hashes = np.sort(np.asarray(connection.execute("SELECT hash(trial_id) AS h FROM recorded").fetchnumpy()["h"]))
     several = np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
     if not len(several):
         return
