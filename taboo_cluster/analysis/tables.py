@@ -96,14 +96,15 @@ def run_seed(connection: duckdb.DuckDBPyConnection) -> int:
 
 def _load_records(connection: duckdb.DuckDBPyConnection, texts: bool) -> None:
     columns = ", ".join(column.name for column in RECORD if texts or column.name not in LONG_TEXTS)
+    # DuckDB's hash gives many texts of one length that differ in a few places the same number, but not both ways round.
     connection.execute(
         f"""
         CREATE OR REPLACE TABLE recorded AS
         SELECT
             {columns},
             filename,
-            hash({BASE_KEY}, {SETTING_KEY}) AS cell_id,
-            hash({BASE_KEY}) AS baseline_id,
+            hash({BASE_KEY}, {SETTING_KEY}, reverse(model), reverse(condition)) AS cell_id,
+            hash({BASE_KEY}, reverse(model)) AS baseline_id,
             {BASELINE} AS is_baseline,
             CASE WHEN coalesce(len(perturbations), 0) = 0 AND question IS NOT NULL THEN hash(question) END
                 AS question_hash,

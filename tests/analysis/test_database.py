@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import logging
 import math
 import shutil
@@ -25,6 +26,7 @@ from taboo_cluster.analysis.database import (
 from taboo_cluster.errors import UserError
 from taboo_cluster.records.reader import recorded
 from taboo_cluster.records.schema import RECORD, TABLES
+from taboo_cluster.records.storage import Store
 from taboo_cluster.records.writer import PartWriter
 
 Record = Callable[..., dict[str, Any]]
@@ -267,8 +269,13 @@ def test_results_are_replaced_as_a_whole(run: Any, record: Record, monkeypatch: 
     run.write(record("1", True), record("1", True, 1))
     path = Path(write_results(run.directory))
     before = path.read_bytes()
-    run.write(record("2", True), record("2", True, 1, question="another"))
-    with pytest.raises(UserError, match="another question or gold answer"):
+    run.write(record("2", True), record("2", True, 1))
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Store, "put", full)
+    with pytest.raises(UserError, match=r"cannot write .*/results.duckdb: No space left on device"):
         write_results(run.directory)
     assert path.read_bytes() == before
     assert sorted(p.name for p in Path(run.directory).iterdir()) == ["records", RESULTS]

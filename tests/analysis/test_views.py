@@ -30,6 +30,15 @@ def six_items(record: Record) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
+def test_names_that_duckdb_hashes_alike_are_kept_apart(run: Any, record: Record) -> None:
+    alike = ("0000000000000002000000000000000b", "000000030000000b0000000000000007")
+    run.write(*(record("1", True, model=name) for name in alike))
+    (hashes,) = run.ask(f"SELECT count(DISTINCT hash(name)) AS n FROM (SELECT unnest({list(alike)}) AS name)")
+    assert hashes["n"] == 1, "else this test says nothing"
+    rows = run.ask("SELECT model, n FROM accuracy ORDER BY model")
+    assert [tuple(row.values()) for row in rows] == [(name, 1) for name in alike]
+
+
 def test_retention_by_hand(run: Any, record: Record) -> None:
     run.write(*six_items(record))
     row = run.one("FROM retention")

@@ -29,6 +29,7 @@ PER_ITEM = 5
 
 
 class Benchmark:
+    name = "b"
     styles = ("cot",)
     default_shots = 2
 

@@ -9,8 +9,8 @@ WITH named AS (
         *,
         CAST(ROW(benchmark, split) AS VARCHAR) AS task,
         coalesce(len(perturbations), 0) = 0 AS clean,
-        hash(model, model_revision, quantization, dtype, engine) AS model_id,
-        hash(perturbations, perturbation_seed) AS variant_id,
+        hash(model, model_revision, quantization, dtype, engine, reverse(model)) AS model_id,
+        hash(perturbations, perturbation_seed, reverse(CAST(perturbations AS VARCHAR))) AS variant_id,
         CASE WHEN len(perturbations) > 0 THEN split_part(condition, ' · ', 1) END AS perturbation,
         CASE WHEN len(perturbations) > 0
              THEN array_to_string(list_transform(perturbations, lambda p: p.family), '→') ELSE 'clean' END AS family,
@@ -23,7 +23,7 @@ WITH named AS (
     FROM cells
 ),
 compared AS (
-    SELECT *, hash(model_id, rivals) AS clean_id FROM named
+    SELECT *, hash(model_id, rivals, reverse(rivals)) AS clean_id FROM named
 ),
 touched AS (SELECT DISTINCT clean_id FROM compared WHERE NOT clean)
 SELECT compared.*, replicate, n_recorded, scored, correct, changed, n_items, n_clusters, clusters, halves
