@@ -22,9 +22,9 @@ def tiny_instruct() -> ResolvedModel:
     return resolve(ModelConfig(name="tiny-instruct", path="embedded:tiny-instruct", dtype="float32", aligned=True))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def vllm_engine(tiny_instruct: ResolvedModel) -> Iterator[Any]:
-    """vLLM with the tiny aligned model, started once for the whole suite."""
+    """vLLM with the tiny aligned model, for one file: its worker keeps a core busy while nothing is asked."""
     pytest.importorskip("vllm", reason="vLLM is not installed")
     from taboo_cluster.engines.base import ENGINES, Hardware
 
