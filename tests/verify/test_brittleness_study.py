@@ -51,7 +51,7 @@ def test_four_models_two_benchmarks_fifteen_perturbations(tmp_path: Path) -> Non
         f"models=[{','.join(models)}]",
         "benchmarks=[arithmetic,arc]",
         f"benchmark.arc.path={ARC}",
-        "benchmark.arc.max_tokens=96",
+        "benchmark.arc.max_tokens=64",
         "n_shots=null",
         "engine=vllm",
         "engine.max_num_seqs=64",
@@ -65,7 +65,7 @@ def test_four_models_two_benchmarks_fifteen_perturbations(tmp_path: Path) -> Non
     own = yaml.safe_load((CONF / "sweep" / "brittleness.yaml").read_text(encoding="utf-8"))["table"]
     lines = [
         "tiny-base, tiny-instruct, SmolLM2-135M-Instruct and gemma-3-270m (bfloat16) through the vllm engine in Ray",
-        f"actors, {ITEMS} items of arithmetic (2 examples) and of ARC-Challenge (none, at most 96 tokens), {VARIANTS}",
+        f"actors, {ITEMS} items of arithmetic (2 examples) and of ARC-Challenge (none, at most 64 tokens), {VARIANTS}",
         f"perturbations each, two replicates of the clean prompt: {counts[0]['n']} trials, {counts[0]['errors']} "
         "errors.",
         "",
