@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -280,6 +281,7 @@ def test_a_batch_that_does_not_fit_is_halved(folder: Path, monkeypatch: pytest.M
     engine = build(folder, batch_size=16)
     requests = [request(i, max_tokens=5) for i in range(9)]
     expected = generated(engine, requests)
+    monkeypatch.setattr(engine_module, "gc", SimpleNamespace(collect=lambda: 0))  # seconds, beside all other tests
     monkeypatch.setattr(engine_module, "generate_batch", out_of_memory_above(3, torch.OutOfMemoryError("CUDA ...")))
     found = generated(engine, requests)
     assert {key: one.token_ids for key, one in found.items()} == {key: one.token_ids for key, one in expected.items()}
@@ -288,6 +290,7 @@ def test_a_batch_that_does_not_fit_is_halved(folder: Path, monkeypatch: pytest.M
 
 def test_a_row_that_does_not_fit_alone_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = build(folder)
+    monkeypatch.setattr(engine_module, "gc", SimpleNamespace(collect=lambda: 0))  # seconds, beside all other tests
     monkeypatch.setattr(engine_module, "generate_batch", out_of_memory_above(0, torch.OutOfMemoryError("CUDA ...")))
     found = run(engine, [request(i) for i in range(2)])
     assert {one.error_type for one in found.values()} == {"out_of_memory"}
@@ -314,6 +317,7 @@ def test_another_failure_costs_its_batch_alone(folder: Path, monkeypatch: pytest
 def test_a_broken_device_is_a_dead_engine(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = build(folder)
     fault = torch.AcceleratorError("CUDA error: device-side assert triggered")
+    monkeypatch.setattr(engine_module, "gc", SimpleNamespace(collect=lambda: 0))  # seconds, beside all other tests
     monkeypatch.setattr(engine_module, "generate_batch", out_of_memory_above(0, fault))
     with pytest.raises(EngineDied, match="device-side assert"):
         run(engine, [request(0)])
