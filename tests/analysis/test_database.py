@@ -265,7 +265,18 @@ def test_results_open_alone_elsewhere(run: Any, record: Record, tmp_path: Path) 
         assert connection.execute("SELECT count(*), sum(correct_int) FROM records").fetchone() == (7, 4)
 
 
-def test_results_are_replaced_as_a_whole(run: Any, record: Record, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_are_replaced_as_a_whole(run: Any, record: Record) -> None:
+    run.write(record("1", True), record("1", True, 1))
+    path = Path(write_results(run.directory))
+    before = path.read_bytes()
+    run.write(record("2", True), record("2", True, 1, question="another"))
+    with pytest.raises(UserError, match="another question or gold answer"):
+        write_results(run.directory)
+    assert path.read_bytes() == before
+    assert sorted(p.name for p in Path(run.directory).iterdir()) == ["records", RESULTS]
+
+
+def test_a_full_disk_leaves_the_results_as_they_were(run: Any, record: Record, monkeypatch: pytest.MonkeyPatch) -> None:
     run.write(record("1", True), record("1", True, 1))
     path = Path(write_results(run.directory))
     before = path.read_bytes()
