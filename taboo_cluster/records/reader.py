@@ -29,7 +29,7 @@ TABLES_FOLDER = "tables"
 BEST_FIRST = "(error_type IS NULL) DESC, attempt DESC NULLS LAST, started_at DESC NULLS LAST, filename DESC"
 """Which of several rows of one trial counts: without error first, highest attempt, latest start, file name."""
 
-ATTEMPTS = 20
+ATTEMPTS = 100
 """Listings tried when a running writer merges parts away under the reader."""
 
 
