@@ -137,6 +137,7 @@ def verdict_columns(verdict: Verdict, prompt_warnings: Sequence[str]) -> Row:
         "correct": verdict.correct,
         "score": verdict.score,
         "matched_alias": verdict.matched_alias,
+        "lines": verdict.lines,
         "details": json.dumps(details, sort_keys=True) if details else None,
     }
 

@@ -38,6 +38,7 @@ VERDICT = (
     "correct",
     "score",
     "matched_alias",
+    "lines",
     "scorer_version",
     "error_type",
     "error",

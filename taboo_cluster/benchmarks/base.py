@@ -37,6 +37,8 @@ class Verdict:
     score: float
     """1.0 or 0.0 for exact answers; a benchmark's own measure elsewhere."""
     matched_alias: str | None = None
+    lines: Mapping[str, int] | None = None
+    """Of a benchmark that asks for lines of a document: the numbers of the record's column `lines`."""
     details: Mapping[str, Any] = field(default_factory=dict)
 
     @property

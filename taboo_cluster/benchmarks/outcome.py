@@ -73,6 +73,7 @@ def verdict(
     final: bool,
     score: float,
     matched_alias: str | None = None,
+    lines: Mapping[str, int] | None = None,
     details: Mapping[str, Any] | None = None,
 ) -> Verdict:
     """The verdict on one completion.
@@ -85,6 +86,7 @@ def verdict(
             length only such an answer counts; it is scored, with `truncated_but_parsed` in the details.
         score: what the answer earns; 1.0 is correct. Used only where the answer counts.
         matched_alias: the alias that matched, where it was not the canonical answer.
+        lines: numbers of the record's column `lines`; kept whatever the outcome.
         details: the benchmark's own findings.
     """
     cut = finish_reason == "length"
@@ -100,6 +102,6 @@ def verdict(
     else:
         outcome = "correct" if score == 1.0 else "wrong"
     if answer is None:
-        return Verdict(outcome, None, 0.0, details=details or {})
+        return Verdict(outcome, None, 0.0, lines=lines, details=details or {})
     found = {**(details or {}), **({"truncated_but_parsed": True} if cut else {})}
-    return Verdict(outcome, answer, score, matched_alias, found)
+    return Verdict(outcome, answer, score, matched_alias, lines, found)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Stored as `schema_version` in every part's file metadata."""
 
 
@@ -33,6 +33,18 @@ STEP = pa.struct(
         ("emitted", pa.string()),
         ("emitted_rank", pa.int32()),
         ("bits", pa.float64()),
+    ]
+)
+LINES = pa.struct(
+    [
+        ("total", pa.int32()),
+        ("kept", pa.int32()),
+        ("targets", pa.int32()),
+        ("named", pa.int32()),
+        ("hits", pa.int32()),
+        ("hits_nospace", pa.int32()),
+        ("hits_absencebench", pa.int32()),
+        ("named_absencebench", pa.int32()),
     ]
 )
 PERTURBATION = pa.struct([("name", pa.string()), ("family", pa.string()), ("params", pa.string())])
@@ -94,6 +106,7 @@ RECORD: tuple[Column, ...] = (
     Column("correct", pa.bool_(), "outcome is correct; null on error"),
     Column("score", pa.float64(), "the benchmark's measure; null on error"),
     Column("matched_alias", pa.string(), "the alias that matched, where it was not the canonical answer"),
+    Column("lines", LINES, "of a document's lines: how many there are, were kept, targets, named, hit; null elsewhere"),
     Column("choice_order", pa.list_(pa.int32()), "original index of each shown choice"),
     Column("scorer_version", pa.string(), "version of extraction and scoring"),
     Column("details", pa.string(), "JSON of the benchmark's own findings"),
@@ -157,6 +170,25 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("choices", pa.string(), "JSON of the choices as shown; null without any"),
         Column("gold", pa.string(), "the gold answer, which follows shuffled choices"),
     ),
+    "tokenization": (
+        Column("tokenizer_hash", pa.string(), "hash of vocabulary, merges and added tokens, as in the record"),
+        Column("benchmark", pa.string(), "name of the benchmark"),
+        Column("split", pa.string(), "split the item comes from"),
+        Column("item_id", pa.string(), "the item"),
+        Column("item_group", pa.string(), "document domain ..."),
+        Column("cluster_id", pa.string(), "the bootstrap's unit"),
+        Column("perturbations", pa.string(), "the stack, as in `condition`; null for the clean text"),
+        Column("perturbation_seed", pa.int64(), "its seed; null without one"),
+        Column("fragment_p", pa.float64(), "insertion probability of fragmentation; null without it"),
+        Column("word_fragmentation_rate", pa.float64(), "spaces inserted / slots; null without it"),
+        Column("tokens", pa.int64(), "tokens of the text"),
+        Column("characters", pa.int64(), "grapheme clusters of the text, white space left out"),
+        Column("entropy", pa.float64(), "Shannon entropy of the token ids' frequencies, in bits"),
+        Column("entropy_fixed", pa.float64(), "the same of `fixed_tokens` tokens drawn from the text"),
+        Column("fixed_tokens", pa.int64(), "tokens of the item's shortest text"),
+        Column("single_character_share", pa.float64(), "share of tokens that spell at most one character"),
+        Column("measured_at", TIME, "when; the latest measurement counts"),
+    ),
     "heartbeat": (
         Column("launch_id", pa.string(), "the launch"),
         Column("seen_at", TIME, "time of the last sign of life", formerly="at"),
@@ -179,6 +211,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("correct", pa.bool_(), "outcome is correct; null on error"),
         Column("score", pa.float64(), "the benchmark's measure; null on error"),
         Column("matched_alias", pa.string(), "the alias that matched, where it was not the canonical answer"),
+        Column("lines", LINES, "as in the record"),
         Column("details", pa.string(), "JSON of the benchmark's own findings"),
         Column("error_type", pa.string(), "scorer_failed; null without an error"),
         Column("error", pa.string(), "message of the error"),
