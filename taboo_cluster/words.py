@@ -1,4 +1,4 @@
-"""Words of a text, by Unicode's word boundaries (UAX #29): the same whatever the tokenizer."""
+"""Words and characters of a text, by Unicode's boundaries (UAX #29): the same whatever the tokenizer."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import regex
 
 _BOUNDARY = regex.compile(r"(?V1w)\b(?:(?<!\p{LB=SA})|(?!\p{LB=SA}))")
 """Not between two characters of a script like Thai."""
+_WHITE_SPACE = regex.compile(r"\p{White_Space}+")
+_CHARACTER = regex.compile(r"\X")
 
 
 def count_words(text: str) -> int:
@@ -15,3 +17,14 @@ def count_words(text: str) -> int:
     leaves open: a run of Thai, Lao, Khmer or Burmese is one word, as for word starts.
     """
     return sum(any(map(str.isalnum, segment)) for segment in _BOUNDARY.split(text))
+
+
+def without_spaces(text: str) -> str:
+    """The text without any white space (Unicode's White_Space)."""
+    return str(_WHITE_SPACE.sub("", text))
+
+
+def count_characters(text: str) -> int:
+    """Extended grapheme clusters of the text without its white space: the same wherever spaces are put in."""
+    text = without_spaces(text)
+    return len(text) if text.isascii() else sum(1 for _ in _CHARACTER.finditer(text))
