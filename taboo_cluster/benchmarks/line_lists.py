@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from taboo_cluster.benchmarks.line_marks import Document, entries, normalised
+from taboo_cluster.benchmarks.line_marks import Document, Entry, entries, normalised
 from taboo_cluster.benchmarks.outcome import is_blank, is_refusal, without_reasoning
 from taboo_cluster.words import without_spaces
 
@@ -61,13 +61,18 @@ def read_lines(
     named = [entry for entry in read if not entry.nothing]
     if not part.delimited:
         named = [entry for entry in named if not entry.introduces]
-        own = [entry for entry in named if entry.known or entry.marked]
-        if part.empty_fence or 2 * sum(entry.marked for entry in own) >= max(1, len(own)):
-            named = own
+        if part.empty_fence or _in_a_list(named):
+            named = [entry for entry in named if entry.known or entry.marked]
     if named:
         return tuple(entry.text for entry in named)
     nothing = part.empty_fence or any(entry.nothing for entry in read) or (part.delimited and not part.cut)
     return () if nothing else None
+
+
+def _in_a_list(named: Sequence[Entry]) -> bool:
+    """Most of what is surely meant as a line is marked as an entry of a list."""
+    listed = sum(entry.listed for entry in named)
+    return listed > 0 and 2 * listed >= sum(entry.known or entry.listed for entry in named)
 
 
 # --- the part that is read ---

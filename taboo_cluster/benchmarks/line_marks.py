@@ -99,7 +99,9 @@ class Entry:
     known: bool = False
     """A line of the document, white space left aside."""
     marked: bool = False
-    """It stands in a list: it has a mark that is not the document's."""
+    """A mark or quotes were taken off."""
+    listed: bool = False
+    """And these can be none of the document's own: the line stands in a list."""
     nothing: bool = False
     """It says that there are no lines."""
 
@@ -129,11 +131,12 @@ def _entry(line: str, document: Document) -> Entry:
     for test in tests:
         for reading in readings:
             if test(reading):
-                return Entry(reading, known=True, marked=reading is not line)
+                return Entry(reading, known=True, marked=reading is not line, listed=reading is not line)
     bare = min(readings, key=len)
     kind = _kind(line)
     nothing = bool(_NONE.match(bare) or _NONE.match(bare.strip(" .!,;*_()[]{}<>\"'`")))
-    return Entry(bare, marked=kind is not None and kind not in document.marks, nothing=nothing)
+    listed = kind is not None and kind not in document.marks
+    return Entry(bare, marked=bare is not line, listed=listed, nothing=nothing)
 
 
 def _readings(line: str) -> list[str]:
