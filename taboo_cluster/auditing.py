@@ -31,7 +31,7 @@ PAPER: Mapping[str, float] = {"gsm8k": 0.97, "mmlu": 0.79}
 
 _TRIALS = """
     SELECT trial_id, run_id, attempt, started_at, cell_id, benchmark, split, item_id, model, quantization, condition,
-           outcome, answer, gold, correct, perturbations, perturbation_seed
+           outcome, answer, gold, correct, perturbations, perturbation_seed, lines
     FROM recorded
     WHERE replicate = 0 AND correct IS NOT NULL
 """
@@ -118,7 +118,7 @@ class _Readings:
             return question, row["gold"]
         benchmark, items = self._own[row["benchmark"]]
         read: tuple[str, str] = benchmark.judged_as(  # type: ignore[attr-defined]
-            as_asked(items[row["split"], row["item_id"]], row), question
+            as_asked(benchmark, items[row["split"], row["item_id"]], row), question
         )
         return read
 

@@ -26,8 +26,11 @@ class TrialError(Exception):
         self.error_type = error_type
 
 
+SKIPPED = "document_skipped"
+"""A document of which too little fits into a model's context: recorded and counted apart, no failure."""
+
 PERMANENT = frozenset(
-    {"prompt_too_long", "nan_logits", "item_invalid", "render_failed", "scorer_failed", "request_refused"}
+    {"prompt_too_long", SKIPPED, "nan_logits", "item_invalid", "render_failed", "scorer_failed", "request_refused"}
 )
 """Errors that another attempt would only repeat; redone only with `retry=permanent`."""
 

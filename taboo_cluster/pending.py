@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from taboo_cluster.errors import TRANSIENT
+from taboo_cluster.errors import SKIPPED, TRANSIENT
 from taboo_cluster.records.reader import Recorded
 from taboo_cluster.trial import Trial
 
@@ -47,7 +47,7 @@ def pending(
             redo = again or permanent or row.error_type == "model_load_failed"
         if redo:
             attempts[trial_id] = row.attempt + 1
-        elif row.error_type is not None:
+        elif row.error_type not in (None, SKIPPED):
             failed.add(trial_id)
     return Pending(frozenset(recorded.keys() - attempts.keys()), frozenset(failed), attempts)
 

@@ -74,6 +74,23 @@ def render(prompt: Prompt, model: ResolvedModel, tokenizer: PreTrainedTokenizerB
     return Rendered(text, tuple(ids), stop, warnings, messages)
 
 
+@dataclass(frozen=True)
+class PromptGauge:
+    """Counts a model's tokens (`fitting.Gauge`)."""
+
+    model: ResolvedModel
+    tokenizer: PreTrainedTokenizerBase
+    context: int
+
+    def prompt(self, prompt: Prompt) -> int:
+        """Tokens of a prompt as the model is fed it."""
+        return len(render(prompt, self.model, self.tokenizer).ids)
+
+    def text(self, text: str) -> int:
+        """Tokens of a text."""
+        return len(self.tokenizer(text, add_special_tokens=False).input_ids)
+
+
 def turns(prompt: Prompt, model: ResolvedModel) -> tuple[tuple[str, str], ...]:
     """(role, content) of each turn of the chat form: the system prompt, the examples, the question."""
     found = [("system", model.system_prompt)] if model.system_prompt else []

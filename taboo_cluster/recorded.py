@@ -12,6 +12,7 @@ from taboo_cluster.benchmarks.base import Benchmark
 from taboo_cluster.compose import build_benchmark, import_plugins
 from taboo_cluster.config import RunConfig
 from taboo_cluster.errors import UserError
+from taboo_cluster.fitting import OfDocuments
 from taboo_cluster.launch import launches
 from taboo_cluster.perturbations.stack import perturb, recorded_stack
 from taboo_cluster.records.storage import Store
@@ -66,18 +67,22 @@ CLEAN_GOLD = "CASE WHEN coalesce(len(perturbations), 0) = 0 THEN gold END"
 """In SQL: the gold answer as the data set has it; null for a perturbed trial, whose stack may have moved it."""
 
 
-def as_asked(item: Item, row: Mapping[str, Any]) -> Item:
-    """The item as a trial asked it: after its recorded stack (columns perturbations, perturbation_seed, gold).
+def as_asked(benchmark: Benchmark, item: Item, row: Mapping[str, Any]) -> Item:
+    """The item as a trial asked it: after its recorded stack (columns perturbations, perturbation_seed, gold), cut as
+    it was (lines).
 
     Raises:
         UserError: another gold answer than the record's.
     """
-    if not row["perturbations"]:
-        return item
-    asked = perturb(item, recorded_stack(row["perturbations"]), row["perturbation_seed"]).subject.item
-    if asked.gold != row["gold"]:
-        raise UserError(f"item {item.item_id} is perturbed otherwise than when it was recorded: another version did it")
-    return asked
+    if row["perturbations"]:
+        item = perturb(item, recorded_stack(row["perturbations"]), row["perturbation_seed"]).subject.item
+        if item.gold != row["gold"]:
+            raise UserError(
+                f"item {item.item_id} is perturbed otherwise than when it was recorded: another version did it"
+            )
+    return (
+        benchmark.cut(item, row["lines"]["kept"]) if row.get("lines") and isinstance(benchmark, OfDocuments) else item
+    )
 
 
 def recorded_items(benchmark: Benchmark, found: Collection[tuple[str, str, str | None]]) -> Items:

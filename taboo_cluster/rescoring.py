@@ -39,6 +39,7 @@ COMPARED = ("outcome", "answer", "score")
 
 _SCORED = f"""
     SELECT trial_id, run_id, attempt, started_at, {", ".join(FACTS)}, split, gold, perturbations, perturbation_seed,
+           lines,
            {", ".join(f"{name} AS earlier_{name}" for name in COMPARED)}
     FROM recorded
     WHERE error_type IS NULL OR error_type = 'scorer_failed'
@@ -176,7 +177,7 @@ def _scored(rows: Sequence[Row], scorers: Mapping[str, Scorer], rescore_id: str)
 
 
 def _verdict(row: Row, scorer: Scorer, rescore_id: str) -> Rescored:
-    item = as_asked(scorer.items[row["split"], row["item_id"]], row)
+    item = as_asked(scorer.benchmark, scorer.items[row["split"], row["item_id"]], row)
     warnings = json.loads(row["details"] or "{}").get("prompt_warnings", [])
     try:
         verdict = scorer.benchmark.score(item, row["completion"], row["finish_reason"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Protocol
@@ -14,12 +14,13 @@ import numpy as np
 
 from taboo_cluster.benchmarks.base import Benchmark
 from taboo_cluster.engines.base import Completion, Engine, Request
-from taboo_cluster.errors import TrialError, UserError
+from taboo_cluster.errors import SKIPPED, TrialError, UserError
+from taboo_cluster.fitting import OfDocuments, lines_that_fit
 from taboo_cluster.hashing import stable_hash
 from taboo_cluster.models import template_hash, tokenizer_hash
 from taboo_cluster.perturbations.base import Subject
 from taboo_cluster.perturbations.stack import Perturbed, framed_prompt, perturb
-from taboo_cluster.prompts import Rendered, render
+from taboo_cluster.prompts import PromptGauge, Rendered, render
 from taboo_cluster.records.clean import clean_text
 from taboo_cluster.rows import (
     OUTPUT,
@@ -108,7 +109,7 @@ class BlockResult:
         counts.add(
             Counts(
                 done=1,
-                failed=int(error_type is not None),
+                failed=int(error_type not in (None, SKIPPED)),
                 reused=int(not made and error_type is None),
                 tokens=spent.get("completion_tokens") or 0,
                 interventions=spent.get("interventions", 0),
@@ -178,6 +179,7 @@ class TrialRunner:
         self._made_by = [ID_SCHEME, model.key, tokenizer, template, info.name, info.version, dict(info.settings)]
         self._stopped = threading.Event()
         self._in_hand: dict[int, BlockResult] = {}
+        self._fitting: dict[tuple[str, str, str, int], int] = {}
 
     def stop(self) -> None:
         """Make a `run` in another thread end soon: what is finished is written, the rest dropped."""
@@ -297,6 +299,8 @@ class TrialRunner:
                 )
                 subject = perturbed.subject
                 row |= perturbed_columns(perturbed)
+            if isinstance(benchmark, OfDocuments):
+                subject = replace(subject, item=benchmark.cut(subject.item, self._lines(benchmark, trial)))
             prompt = framed_prompt(benchmark, subject, condition.prompt_style, condition.n_shots)
             rendered = render(prompt, self._model, self._engine.tokenizer)
         except (TrialError, UserError):
@@ -322,6 +326,25 @@ class TrialRunner:
                 f"{self._engine.max_context}",
             )
         return _Ready(trial, subject.item, rendered, row)
+
+    def _lines(self, benchmark: OfDocuments, trial: Trial) -> int:
+        """Lines of the trial's document that are used, in every condition with this prompt style."""
+        condition = trial.condition
+        key = trial.benchmark, trial.item.item_id, condition.prompt_style, condition.n_shots
+        if key not in self._fitting:
+            tokenizer = self._engine.tokenizer
+            self._fitting[key] = (
+                benchmark.whole(trial.item)
+                if tokenizer is None
+                else lines_that_fit(
+                    benchmark,
+                    trial.item,
+                    condition.prompt_style,
+                    condition.n_shots,
+                    PromptGauge(self._model, tokenizer, self._engine.max_context),
+                )
+            )
+        return self._fitting[key]
 
     def _finished(self, ready: _Ready, completion: Completion) -> Row:
         """The row of a trial whose request has ended."""

@@ -58,7 +58,9 @@ class PerturbationEntry:
     Written in the config as `name(option=value,...)`."""
     needs: str | None = None
     """What an item must have for it to apply: `choices` (multiple choice), `code` (a program to complete), `math`
-    (a word problem with numbers); None for any text."""
+    (a word problem with numbers), `prose` (no program); None for any text."""
+    documents: bool = False
+    """It works on the lines of a document too (`documents.Pages`)."""
     check: Callable[[Any, str], None] | None = None
     """(options, benchmark's name); raises UserError where it has nothing for that benchmark."""
     first: bool = False

@@ -14,4 +14,4 @@ def identity(subject: Subject, options: Any, rng: np.random.Generator) -> Subjec
     return subject
 
 
-PERTURBATIONS.register("identity")(PerturbationEntry("identity", identity))
+PERTURBATIONS.register("identity")(PerturbationEntry("identity", identity, documents=True))

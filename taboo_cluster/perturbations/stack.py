@@ -12,6 +12,7 @@ from typing import Any
 
 from taboo_cluster.benchmarks.base import Benchmark, Prompt
 from taboo_cluster.benchmarks.choice_items import labels
+from taboo_cluster.documents import PAGES
 from taboo_cluster.errors import UserError
 from taboo_cluster.hashing import stable_rng
 from taboo_cluster.perturbations.base import PERTURBATIONS, PerturbationEntry, Subject
@@ -136,9 +137,19 @@ def check_applies(stack: str, item: Item, benchmark: str) -> None:
         need = member.entry.needs
         if need is not None and not has(item, need):
             raise UserError(f"perturbation {member.name} needs {NEEDS[need]}, which {benchmark} has not")
+        if PAGES in item.extras and not member.entry.documents:
+            able = ", ".join(name for name, entry in PERTURBATIONS if entry.documents)
+            raise UserError(
+                f"perturbation {member.name} does not work on the documents of {benchmark}; these do: {able}"
+            )
 
 
-NEEDS = {"choices": "answers to choose from", "code": "a program to complete", "math": "a word problem with numbers"}
+NEEDS = {
+    "choices": "answers to choose from",
+    "code": "a program to complete",
+    "math": "a word problem with numbers",
+    "prose": "a text that is no program",
+}
 """What a perturbation may need of an item, in words."""
 
 
@@ -148,6 +159,8 @@ def has(item: Item, need: str) -> bool:
         return "choices" in item.extras and item.gold in labels(item)  # mmlu_open keeps choices that it does not show
     if need == "code":
         return "entry_point" in item.extras
+    if need == "prose":
+        return "entry_point" not in item.extras
     return any(character.isdigit() for character in item.question)
 
 
