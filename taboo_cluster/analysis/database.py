@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 from taboo_cluster.analysis.answers import ANSWERS, load_answers
 from taboo_cluster.analysis.bit_functions import add_bit_functions
 from taboo_cluster.analysis.functions import add_functions
-from taboo_cluster.analysis.tables import LONG_TEXTS, load_tables, run_seed
+from taboo_cluster.analysis.tables import LONG_TEXTS, SIDE_TABLES, load_tables, run_seed
+from taboo_cluster.analysis.valley_functions import add_valley_functions
 from taboo_cluster.errors import UserError, unknown
 from taboo_cluster.records.reader import RECORDS
-from taboo_cluster.records.schema import TABLES
 from taboo_cluster.records.storage import Store
 
 log = logging.getLogger(__name__)
@@ -141,6 +141,7 @@ def _open(dirs: Sequence[str], texts: bool) -> duckdb.DuckDBPyConnection:
     seed = run_seed(connection)
     add_functions(connection, seed)
     add_bit_functions(connection, seed)
+    add_valley_functions(connection, seed)
     return connection
 
 
@@ -175,7 +176,7 @@ def _export(connection: duckdb.DuckDBPyConnection, path: str) -> None:
     literal = path.replace("'", "''")
     _make(connection, set(VIEWS))
     connection.execute(f"ATTACH '{literal}' AS results")
-    for name in (*VIEW_NAMES, *TABLES):
+    for name in (*VIEW_NAMES, *SIDE_TABLES):
         try:
             connection.execute(f"CREATE TABLE results.{name} AS FROM memory.{name}")
         except duckdb.InvalidInputException as error:
@@ -208,7 +209,7 @@ def _explained(connection: duckdb.DuckDBPyConnection, sql: str, error: duckdb.Er
     """DuckDB's message as one line; unknown tables and columns with what is known here."""
     message = str(error)
     if match := re.search(r"Table with name (\S+) does not exist", message):
-        return unknown("view", match[1].strip('"'), (*VIEW_NAMES, *TABLES))
+        return unknown("view", match[1].strip('"'), (*VIEW_NAMES, *SIDE_TABLES))
     if match := re.search(r'Referenced column "(.+?)" not found|does not have a column named "(.+?)"', message):
         name = match[1] or match[2]
         if name.lower() in LONG_TEXTS:
@@ -224,7 +225,7 @@ def _explained(connection: duckdb.DuckDBPyConnection, sql: str, error: duckdb.Er
 
 def _columns(connection: duckdb.DuckDBPyConnection, sql: str) -> Collection[str]:
     """Names of the columns of every view that a query mentions."""
-    mentioned = sorted({*VIEW_NAMES, *TABLES} & set(re.findall(r"\w+", sql.lower())))
+    mentioned = sorted({*VIEW_NAMES, *SIDE_TABLES} & set(re.findall(r"\w+", sql.lower())))
     found = connection.execute(
         "SELECT column_name FROM duckdb_columns() WHERE table_name IN (SELECT unnest(?))", [mentioned]
     )

@@ -69,12 +69,12 @@ def add_functions(connection: duckdb.DuckDBPyConnection, run_seed: int) -> None:
         return bootstrap_columns(bootstrap_gap(_clusters(clusters), run_seed, view, cell))
 
     def mean(view: str, cell: str, member: Whole, cluster: Names, k: Whole, n: Whole) -> dict[str, Any]:
-        return bootstrap_columns(bootstrap_mean(_by_cluster(cluster, member, k, n), run_seed, view, cell))
+        return bootstrap_columns(bootstrap_mean(by_cluster(cluster, member, k, n), run_seed, view, cell))
 
     def curve(
         cell: str, rank: Whole, cluster: Names, k: Whole, n: Whole, bits: Numbers, steps: Numbers
     ) -> dict[str, Any]:
-        return asdict(dose_curve(_by_cluster(cluster, rank, k, n, bits, steps), run_seed, "dose_curve", cell))
+        return asdict(dose_curve(by_cluster(cluster, rank, k, n, bits, steps), run_seed, "dose_curve", cell))
 
     add: Any = connection.create_function
     add("wilson", lambda k, n: _interval(wilson(k, n)), ["BIGINT"] * 2, interval)
@@ -97,7 +97,7 @@ def bootstrap_columns(result: Bootstrap) -> dict[str, Any]:
     return asdict(result) | {"mde": None if result.se is None else detectable_effect(result.se)}
 
 
-def _by_cluster(clusters: Names, members: Whole, *columns: Numbers) -> Floats:
+def by_cluster(clusters: Names, members: Whole, *columns: Numbers) -> Floats:
     """Lists with an entry for each cluster and member as [clusters, members, columns], each axis in sorted order."""
     names, row = np.unique(clusters, return_inverse=True)
     numbers, place = np.unique(members, return_inverse=True)

@@ -121,13 +121,13 @@ def resample_rows(clusters: Floats, *seed: str | int, resamples: int = RESAMPLES
 def bootstrap_ratio(clusters: Clusters, *seed: str | int) -> Bootstrap:
     """Bootstrap of sum(numerator) / sum(denominator) over clusters (numerator, denominator)."""
     sums = resample(clusters, *seed)
-    return summary(_divide(sums[:, 0], sums[:, 1]))
+    return summary(divide(sums[:, 0], sums[:, 1]))
 
 
 def bootstrap_gap(clusters: Clusters, *seed: str | int) -> Bootstrap:
     """Bootstrap of k_1/n_1 - k_2/n_2 over clusters (k_1, n_1, k_2, n_2), all four recomputed per resample."""
     sums = resample(clusters, *seed)
-    return summary(_divide(sums[:, 0], sums[:, 1]) - _divide(sums[:, 2], sums[:, 3]))
+    return summary(divide(sums[:, 0], sums[:, 1]) - divide(sums[:, 2], sums[:, 3]))
 
 
 def bootstrap_mean(clusters: Floats, *seed: str | int) -> Bootstrap:
@@ -138,7 +138,7 @@ def bootstrap_mean(clusters: Floats, *seed: str | int) -> Bootstrap:
     """
     members = clusters.shape[1]
     sums = resample_rows(clusters.reshape(len(clusters), -1), *seed).reshape(-1, members, 2)
-    return summary(_divide(sums[..., 0], sums[..., 1]).mean(axis=1))
+    return summary(divide(sums[..., 0], sums[..., 1]).mean(axis=1))
 
 
 def percentiles(values: Floats) -> Interval:
@@ -149,7 +149,8 @@ def percentiles(values: Floats) -> Interval:
     return float(low), float(high)
 
 
-def _divide(numerator: Floats, denominator: Floats) -> Floats:
+def divide(numerator: Floats, denominator: Floats) -> Floats:
+    """numerator / denominator; NaN where the denominator is 0."""
     return np.divide(numerator, denominator, out=np.full_like(numerator, np.nan), where=denominator != 0)
 
 

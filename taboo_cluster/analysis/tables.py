@@ -16,6 +16,11 @@ from taboo_cluster.records.storage import Store
 LONG_TEXTS = frozenset({"question", "prompt", "completion", "steps", "details"})
 """Columns that are not read unless asked for."""
 
+LOADED_AS = {"tokenization": "tokenized"}
+"""Side tables whose name a view has: what they are called here, as `recorded` stands behind the view `records`."""
+
+SIDE_TABLES = tuple(LOADED_AS.get(name, name) for name in TABLES)
+
 BASE_KEY = "model, model_revision, quantization, dtype, engine, benchmark, split, prompt_style, n_shots"
 """A condition and its baseline agree in these; quantization and dtype never mix."""
 
@@ -54,8 +59,8 @@ def load_tables(connection: duckdb.DuckDBPyConnection, stores: Sequence[Store], 
 
     recorded   the record's columns (long texts only with `texts`), its verdict replaced by the latest score of the
                same completion, and cell_id, baseline_id (shared by a cell and its baseline), is_baseline,
-               question_hash (null for a perturbed question), gold_hash (null where choices were perturbed: their
-               letters mean others)
+               question_hash (null for a perturbed question), gold_hash (null where the gold answer may follow the
+               perturbation: letters of choices, fragmented lines)
     cells      cell_id, baseline_id, is_baseline, what names the cell, `cell` (that as one text, which seeds its
                bootstrap) and `setting` (the same without the model)
     """
@@ -65,9 +70,9 @@ def load_tables(connection: duckdb.DuckDBPyConnection, stores: Sequence[Store], 
     for name, columns in TABLES.items():
         shown = ", ".join(f'"{column.name}"' for column in columns if texts or column.name not in LONG_TEXTS)
 
-        def load(name: str = name, shown: str = shown) -> None:
+        def load(table: str = LOADED_AS.get(name, name), shown: str = shown) -> None:
             # A part may stand beside the one it was merged into.
-            connection.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT DISTINCT {shown} FROM parts")
+            connection.execute(f"CREATE OR REPLACE TABLE {table} AS SELECT DISTINCT {shown} FROM parts")
 
         read_parts(connection, stores, f"{TABLES_FOLDER}/{name}", columns, load)
     connection.execute("DROP VIEW parts")
@@ -109,8 +114,9 @@ def _load_records(connection: duckdb.DuckDBPyConnection, texts: bool) -> None:
             {BASELINE} AS is_baseline,
             CASE WHEN coalesce(len(perturbations), 0) = 0 AND question IS NOT NULL THEN hash(question) END
                 AS question_hash,
-            CASE WHEN NOT coalesce(list_contains(list_transform(perturbations, lambda p: p.family), 'choices'), false)
-                THEN hash(gold) END AS gold_hash
+            CASE WHEN NOT coalesce(
+                list_has_any(list_transform(perturbations, lambda p: p.family), ['choices', 'fragmentation']), false
+            ) THEN hash(gold) END AS gold_hash
         FROM (SELECT * REPLACE (coalesce(cluster_id, item_id) AS cluster_id) FROM parts)
         """
     )

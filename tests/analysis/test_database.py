@@ -23,6 +23,7 @@ from taboo_cluster.analysis.database import (
     select,
     write_results,
 )
+from taboo_cluster.analysis.tables import SIDE_TABLES
 from taboo_cluster.errors import UserError
 from taboo_cluster.records.reader import recorded
 from taboo_cluster.records.schema import RECORD, TABLES
@@ -261,7 +262,7 @@ def test_results_open_alone_elsewhere(run: Any, record: Record, tmp_path: Path) 
     with duckdb.connect(str(moved), read_only=True) as connection:
         assert [dict(zip(expected[0], row, strict=True)) for row in connection.sql(query).fetchall()] == expected
         tables = {row[0] for row in connection.sql("SELECT table_name FROM duckdb_tables()").fetchall()}
-        assert tables == {*VIEW_NAMES, *TABLES}
+        assert tables == {*VIEW_NAMES, *SIDE_TABLES}
         assert connection.execute("SELECT count(*), sum(correct_int) FROM records").fetchone() == (7, 4)
 
 
