@@ -24,6 +24,10 @@ CONF = Path(__file__).resolve().parents[1] / "conf"
 """The shipped tree: beside the package, in a checkout as when installed."""
 
 
+SUITE = ("suite", "suite_shots", "suite_offline", "suite_domains", "suite_answer_tokens", "suite_fragmentation")
+"""Keys that others are made of by interpolation (conf/config.yaml); by then they have done their work."""
+
+
 def group_files(group: str, config_dir: str | None = None) -> dict[str, Path]:
     """The files of a group (sweep, models, cluster, engine) by name, the user's own tree included.
 
@@ -61,8 +65,7 @@ def compose_tree(overrides: Sequence[str], config_dir: str | None = None) -> dic
         raise UserError(
             f"{group_files('sweep', config_dir)[asked.sweep]} must begin with the line '# @package _global_'"
         )
-    # These stand in `benchmarks` and `n_shots` by now, unless something overruled them.
-    typed = {str(key): value for key, value in tree.items() if key not in ("suite", "suite_shots")}
+    typed = {str(key): value for key, value in tree.items() if key not in SUITE}
     return typed | {"sweep": asked.sweep, "inline_models": asked.models}
 
 
