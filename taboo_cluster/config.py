@@ -153,6 +153,8 @@ class RunConfig:
     """Keep each intervention in `steps`."""
     record_entropy: bool = False
     """Measure next-token entropy at every step (entropy_mean, entropy_word_start)."""
+    tokenization: bool = False
+    """Measure how each model's tokenizer cuts the clean questions and the fragmented ones (table tokenization)."""
     allow_unsafe_code: bool = False
     """Run generated code where this machine has no means to shut it in."""
     table: list[str] = field(default_factory=list)

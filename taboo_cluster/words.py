@@ -7,6 +7,8 @@ import regex
 _BOUNDARY = regex.compile(r"(?V1w)\b(?:(?<!\p{LB=SA})|(?!\p{LB=SA}))")
 """Not between two characters of a script like Thai."""
 _WHITE_SPACE = regex.compile(r"\p{White_Space}+")
+_SEPARATORS = regex.compile(r"[\x1C-\x1F]")
+"""What str.split() takes for white space beyond Unicode's."""
 _CHARACTER = regex.compile(r"\X")
 
 
@@ -21,7 +23,7 @@ def count_words(text: str) -> int:
 
 def without_spaces(text: str) -> str:
     """The text without any white space (Unicode's White_Space)."""
-    return str(_WHITE_SPACE.sub("", text))
+    return str(_WHITE_SPACE.sub("", text)) if _SEPARATORS.search(text) else "".join(text.split())
 
 
 def count_characters(text: str) -> int:
