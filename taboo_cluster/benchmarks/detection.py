@@ -112,7 +112,8 @@ class Detection:
     def notes(self) -> Sequence[str]:
         """Documents that are left out as too short."""
         return [
-            f"{self.name}: {short} documents of {domain} are left out, with fewer than {self._options.min_lines} lines"
+            f"{self.name}: {short} documents of {domain} are left out, with fewer than {self._options.min_lines} lines "
+            "or no target"
             for domain, (_, short) in self._documents.items()
             if short
         ]
@@ -188,8 +189,8 @@ class Detection:
         if lines < least or not made.gold:
             raise TrialError(
                 SKIPPED,
-                f"{lines} lines of {pages.total} fit in the model's context; at least {least} are to be shown, a target "
-                "among them",
+                f"{lines} lines of {pages.total} fit in the model's context; at least {least} are to be shown, with a "
+                "target among them",
             )
         return made
 

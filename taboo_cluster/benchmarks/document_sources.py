@@ -58,12 +58,12 @@ class Domain:
     kind: str
     """What a prompt calls one of them."""
     read: Callable[[DocumentOptions, int], Iterable[tuple[str, ...]]]
-    """(options, number of documents that are wanted at most) -> their lines."""
+    """(options, number of documents that can be made) -> the lines of each, always in the same order."""
     changed_only: bool = False
 
 
 def load_documents(options: DocumentOptions, name: str, spare: int) -> tuple[list[Document], int]:
-    """The documents of a domain in the order of a hash of their text, and how many were left out as too short.
+    """The first documents of a domain, and how many were left out as too short.
 
     Args:
         options: which there are.
@@ -84,8 +84,7 @@ def load_documents(options: DocumentOptions, name: str, spare: int) -> tuple[lis
             short.add(document.name)
     if not found:
         raise UserError(f"domain {name}: none of {len(short)} documents has {options.min_lines} lines and a target")
-    order = sorted(found.values(), key=lambda document: stable_hash("documents", document.name))
-    return order[: options.n + spare], len(short)
+    return list(found.values())[: options.n + spare], len(short)
 
 
 def gsm8k_lines(question: str, answer: str) -> list[str]:
@@ -99,9 +98,10 @@ def gsm8k_lines(question: str, answer: str) -> list[str]:
 
 
 def _texts(data_set: DataSet, domain: str, split: str, options: DocumentOptions, _: int) -> Iterable[tuple[str, ...]]:
+    """In the order of a hash of their text: neither place nor order in a file matters."""
     path = getattr(options, f"{domain}_path")
-    for row in data_set.rows(path, split, options.revisions.get(domain, _REVISIONS.get(domain))):
-        yield _lines(row)
+    rows = data_set.rows(path, split, options.revisions.get(domain, _REVISIONS.get(domain)))
+    return sorted(map(_lines, rows), key=lambda lines: stable_hash("documents", list(lines)))
 
 
 def _lines(row: Row) -> tuple[str, ...]:
@@ -132,7 +132,7 @@ def _numbers(options: DocumentOptions, count: int) -> Iterable[tuple[str, ...]]:
 _REVISIONS: Mapping[str, str] = {"contracts": "refs/convert/parquet"}
 """Of data sets whose main branch holds a loading script alone."""
 
-_CUAD = DataSet("theatticusproject/cuad-qa", "default", ("default/*",))
+_CUAD = DataSet("theatticusproject/cuad-qa", "default", ("default/*/*",))
 _PULL_REQUESTS = DataSet("harveyfin/AbsenceBench", "github_prs", ("*",))
 _POEMS = DataSet("harveyfin/AbsenceBench", "poetry", ("*",))
 

@@ -33,8 +33,13 @@ class Rate:
 class Random(Rate):
     """Settings of `fragment`."""
 
-    independent: bool = False
-    """The two appearances of a document's line are fragmented separately."""
+    independent: bool | None = None
+    """true: the two appearances of a document's line are fragmented separately. A name without it means the same as
+    with false."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "independent", self.independent or None)
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ class Regular:
 
 def fragment(subject: Subject, options: Random, rng: np.random.Generator) -> Subject:
     """A space at each slot with probability p: `cat` -> `c at`, 1 of 2 slots."""
-    return _fragmented(subject, "random", options.p, rng, options.independent)
+    return _fragmented(subject, "random", options.p, rng, options.independent is True)
 
 
 def fragment_regular(subject: Subject, options: Rate, rng: np.random.Generator) -> Subject:
