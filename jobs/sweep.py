@@ -14,6 +14,7 @@ from typing import Any
 
 from actors.loaded import digest
 from actors.task import Task
+from jobs import tokenization
 from jobs.cluster import Machines, cluster, full_disks, needs
 from jobs.monitor import Monitor
 from jobs.pool import Pool
@@ -81,7 +82,7 @@ def run_sweep(config: RunConfig) -> int:
         sweep = prepare(config, begun, earlier)
         stop = threading.Event()
         with interruptible(stop):
-            if sweep.missing:
+            if sweep.missing or tokenization.unfinished(sweep.config, begun.run_dir, sweep.works[0].benchmarks):
                 check_scorers(sweep.works)
                 # Twice: when Ray starts it puts a handler of its own in the place of ours.
                 with cluster(sweep.config.cluster) as machines, interruptible(stop):
@@ -175,6 +176,7 @@ def run(sweep: Sweep, machines: Machines, stop: threading.Event) -> None:
             progress.line(f"note: {note}")
         missing = sorted((w for w in sweep.works if w.tally.missing), key=lambda w: -(w.model.size_b or 0.0))
         texts = TextStore(plain, begun.run_dir, begun.launch_id, machines.cpus)
+        tokenizers = tokenization.Tokenizers(config, [work.model for work in sweep.works], begun, progress.line)
         pool = Pool(
             missing,
             [chosen[work.index] for work in missing],
@@ -191,12 +193,15 @@ def run(sweep: Sweep, machines: Machines, stop: threading.Event) -> None:
         state = "interrupted"
         try:
             monitor.tick(pool)
+            tokenizers.start()
             pool.run()
+            tokenizers.wait(lambda: monitor.tick(pool), stop.is_set)
             for work in sweep.works:
                 work.recount()
             state = "interrupted" if stop.is_set() and sweep.missing else "failed" if sweep.status else "done"
         finally:
             texts.close()
+            tokenizers.close()
             monitor.end(pool, state)
 
 

@@ -58,7 +58,7 @@ class Tokenizer:
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
-        self.hash = tokenizer_hash(tokenizer)
+        self.hash = str(tokenizer_hash(tokenizer))
         self._encode = encoder(tokenizer)
         self._single = _single_characters(tokenizer)
 

@@ -6,12 +6,16 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import duckdb
+
 from taboo_cluster.benchmarks.base import Benchmark
 from taboo_cluster.config import RunConfig
 from taboo_cluster.hashing import stable_rng
 from taboo_cluster.perturbations.base import Subject
 from taboo_cluster.perturbations.stack import members, perturb, variant_seed
-from taboo_cluster.records.reader import side_table
+from taboo_cluster.records.reader import RECORDS, read_parts, side_table
+from taboo_cluster.records.schema import RECORD
+from taboo_cluster.records.storage import Store
 from taboo_cluster.rows import now
 from taboo_cluster.sweep import stacks
 from taboo_cluster.tokenization import Tokenizer
@@ -49,6 +53,22 @@ def unmeasured(
         key = row["split"], row["item_id"]
         found.setdefault(key, set()).add((row["perturbations"], row["perturbation_seed"]))
     return [item for item in items if not set(wanted) <= found.get((item.split, item.item_id), set())]
+
+
+def recorded_tokenizers(run_dir: str, models: Collection[str]) -> list[str]:
+    """Hashes of the tokenizers that the records of these models (names) were made with."""
+    query = (
+        "SELECT DISTINCT tokenizer_hash FROM parts WHERE tokenizer_hash IS NOT NULL AND list_contains($models, model)"
+    )
+    with duckdb.connect() as connection:
+        found = read_parts(
+            connection,
+            [Store.open(run_dir)],
+            RECORDS,
+            RECORD,
+            lambda: connection.sql(query, params={"models": list(models)}).fetchall(),
+        )
+    return sorted(tokenizer for (tokenizer,) in found)
 
 
 def rows(

@@ -167,8 +167,8 @@ class EngineEntry:
     """(model, options, hardware) -> loaded engine. Raises UserError for a model that cannot be loaded as asked."""
     uses_gpu: bool = True
     """False where a GPU would be of no use to it."""
-    own_tokenizer: bool = False
-    """True where it brings a tokenizer with a chat template of its own: the model's is not used."""
+    own_tokenizer: Callable[[], PreTrainedTokenizerBase] | None = None
+    """Makes the tokenizer, with a chat template, that it brings of its own; None where the model's is used."""
     find: Callable[[ModelConfig, Any], ResolvedModel] | None = None
     """(model, options) -> the model, where a server elsewhere holds it. Raises UserError for one that is not there.
     None: weights and tokenizer are looked for here or on the hub."""

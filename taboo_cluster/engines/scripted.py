@@ -231,4 +231,6 @@ def build(model: ResolvedModel, options: ScriptedOptions, hardware: Hardware) ->
     return ScriptedEngine(options)
 
 
-ENGINES.register("scripted")(EngineEntry(options=ScriptedOptions, build=build, uses_gpu=False, own_tokenizer=True))
+ENGINES.register("scripted")(
+    EngineEntry(options=ScriptedOptions, build=build, uses_gpu=False, own_tokenizer=byte_tokenizer)
+)
