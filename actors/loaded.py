@@ -23,6 +23,7 @@ from taboo_cluster.benchmarks.base import Benchmark
 from taboo_cluster.config import RunConfig
 from taboo_cluster.engines.base import Engine, Request
 from taboo_cluster.errors import EngineDied, TrialError, UserError
+from taboo_cluster.fitting import OfDocuments, lines_that_fit
 from taboo_cluster.hashing import stable_hash
 from taboo_cluster.models import check_shape, load_config, resolve
 from taboo_cluster.records.reader import find_generations, recorded
@@ -168,6 +169,11 @@ class LoadedModel:
     def _request(self, cell: Cell, item: Item) -> Request:
         benchmark: Benchmark = self._benchmarks[cell.benchmark]
         condition = cell.condition
+        if isinstance(benchmark, OfDocuments) and self._engine.tokenizer is not None:
+            gauge = prompts.PromptGauge(self._model, self._engine.tokenizer, self._engine.max_context)
+            item = benchmark.cut(
+                item, lines_that_fit(benchmark, item, condition.prompt_style, condition.n_shots, gauge)
+            )
         prompt = benchmark.prompt(item, item.question, condition.prompt_style, condition.n_shots)
         rendered = prompts.render(prompt, self._model, self._engine.tokenizer)
         return Request("canary", rendered.text, rendered.ids, canary.TOKENS, messages=rendered.messages)

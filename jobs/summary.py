@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from itertools import chain
 
 from jobs.child import ChildFailed, in_child
 from jobs.work import ModelWork
@@ -14,11 +15,13 @@ from taboo_cluster.config import RunConfig
 from taboo_cluster.display import print_table
 from taboo_cluster.errors import UserError
 from taboo_cluster.launch import Launch
+from taboo_cluster.perturbations.stack import members
 from taboo_cluster.records.reader import parts
 from taboo_cluster.records.storage import Store
 
 RETENTION = "SELECT model, benchmark, taboo_rank, retention, ci_low, ci_high, n FROM retention"
 DROPS = "SELECT model, benchmark, perturbation, drop, ci_low, ci_high, n FROM perturbed"
+VALLEY = "SELECT model, benchmark, item_group, fragment_p, value, ci_low, ci_high, n FROM valley"
 ACCURACY = "SELECT model, benchmark, condition, accuracy, ci_low, ci_high, n FROM accuracy"
 """What may be asked next."""
 
@@ -60,7 +63,10 @@ def next_question(config: RunConfig) -> str:
     """A query on what the sweep is about."""
     if any(config.taboo.ranks):
         return RETENTION
-    return DROPS if config.conditions or config.conditions_for else ACCURACY
+    stacks = [*config.conditions, *chain.from_iterable(config.conditions_for.values())]
+    if any(member.entry.family == "fragmentation" for stack in stacks for member in members(stack)):
+        return VALLEY
+    return DROPS if stacks else ACCURACY
 
 
 def _up_to_date(store: Store) -> bool:

@@ -30,7 +30,9 @@ OF_SWEEPS = {
     "forbidden_words": ["forbidden_words"],
     "brittleness": CHOICES,
     "compounding": CHOICES,
+    "uncanny_valley": ["absence", "needle", "gsm8k"],
 }
+OFFLINE = {"forbidden_words": ["forbidden_words"], "uncanny_valley": ["absence", "needle", "arithmetic"]}
 
 
 def fails(*overrides: str, config_dir: str | None = None) -> str:
@@ -47,8 +49,8 @@ def test_every_shipped_sweep_and_model_set_composes(sweep: str, models: str) -> 
     assert config.sweep == sweep
     assert config.taboo.ranks[0] == 0
     assert config.table
-    own = models == "embedded" and sweep != "forbidden_words"
-    assert config.benchmarks == (["arithmetic"] if own else OF_SWEEPS.get(sweep, ["gsm8k"]))
+    own = OFFLINE.get(sweep, ["arithmetic"]) if models == "embedded" else OF_SWEEPS.get(sweep, ["gsm8k"])
+    assert config.benchmarks == own
     assert config.n_shots == (0 if config.benchmarks == CHOICES else None)
     assert from_dict(to_dict(config)) == config
     if models != "embedded":
@@ -65,11 +67,19 @@ def test_every_shipped_sweep_and_model_set_composes(sweep: str, models: str) -> 
 def test_brittleness_has_every_perturbation_that_nobody_has_to_write_first() -> None:
     config = load_config(["+sweep=brittleness", "engine=scripted"])
     stacks = [*config.conditions, *itertools.chain.from_iterable(config.conditions_for.values())]
-    assert {member.name for stack in stacks for member in members(stack)} == set(PERTURBATIONS.names()) - {
-        "identity",
-        "paraphrase",
-    }
+    others = {"identity", "paraphrase", *(name for name, entry in PERTURBATIONS if entry.family == "fragmentation")}
+    assert {member.name for stack in stacks for member in members(stack)} == set(PERTURBATIONS.names()) - others
     assert all(len(members(stack)) == 1 for stack in stacks)
+
+
+def test_uncanny_valley_has_eleven_levels_of_any_rule_and_documents_that_a_model_set_can_read() -> None:
+    config = load_config(["+sweep=uncanny_valley", "models=qwen2.5", "engine=scripted"])
+    assert config.conditions == [f"fragment(p={level / 10:g})" for level in range(1, 11)]
+    assert config.benchmark["absence"]["domains"] == ["contracts", "diffs", "poems", "gsm8k"]
+    assert (config.benchmark["needle"]["max_tokens"], config.tokenization) == (4096, True)
+    other = load_config(["+sweep=uncanny_valley", "engine=scripted", "suite_fragmentation=fragment_regular"])
+    assert other.conditions[4] == "fragment_regular(p=0.5)"
+    assert (other.benchmark["absence"]["domains"], other.benchmark["absence"]["max_tokens"]) == (["numbers"], 256)
 
 
 def test_compounding_has_all_ordered_pairs_and_their_members() -> None:
@@ -123,6 +133,7 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "variants": ("2", 2),
     "record_steps": ("false", False),
     "record_entropy": ("true", True),
+    "tokenization": ("true", True),
     "allow_unsafe_code": ("true", True),
     "table": ("['SELECT 1']", ["SELECT 1"]),
 }
@@ -315,7 +326,10 @@ def test_bad_values_end_in_one_helpful_line(override: str, said: str) -> None:
 
 
 def test_a_sweep_is_needed_and_known() -> None:
-    known = "ablation, alignment, brittleness, compounding, dose, forbidden_words, quantization, sampling, scale"
+    known = (
+        "ablation, alignment, brittleness, compounding, dose, forbidden_words, quantization, sampling, scale, "
+        "uncanny_valley"
+    )
     assert fails("limit=3") == f"no sweep given: add +sweep=NAME. Known: {known}"
     assert "unknown sweep 'alignmnt' - did you mean 'alignment'?" in fails("+sweep=alignmnt")
 
