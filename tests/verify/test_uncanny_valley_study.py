@@ -67,8 +67,9 @@ def test_two_models_on_poems_at_eleven_levels(tmp_path: Path) -> None:
     lines = [
         "SmolLM2-135M-Instruct and gemma-3-270m (bfloat16) through the vllm engine in Ray actors "
         f"(vLLM {importlib.metadata.version('vllm')}): absence and needle on",
-        f"{DOCUMENTS} poems, eleven levels of `fragment`, two replicates of the clean text, a context of {CONTEXT} tokens,",
-        f"{TOKENS} of them for the answer: {counts['n']} trials, {counts['errors']} errors, {minutes:.0f} minutes, not alone on the machine.",
+        f"{DOCUMENTS} poems, eleven levels of `fragment`, two replicates of the clean text, {CONTEXT} tokens of context,",
+        f"{TOKENS} of them for the answer: {counts['n']} trials, {counts['errors']} errors, {minutes:.0f} minutes, not "
+        "alone on the machine.",
         "",
         *answers(run_dir, {f"The sweep's table {number}": query for number, query in enumerate(own, 1)} | TABLES),
     ]
