@@ -67,7 +67,7 @@ def test_two_models_on_poems_at_eleven_levels(tmp_path: Path) -> None:
     lines = [
         "SmolLM2-135M-Instruct and gemma-3-270m (bfloat16) through the vllm engine in Ray actors "
         f"(vLLM {importlib.metadata.version('vllm')}): absence and needle on",
-        f"{DOCUMENTS} poems, eleven levels of `fragment`, two replicates of the clean text, {CONTEXT} tokens of context,",
+        f"{DOCUMENTS} poems, eleven levels of `fragment`, two replicates of the clean text, context {CONTEXT} tokens,",
         f"{TOKENS} of them for the answer: {counts['n']} trials, {counts['errors']} errors, {minutes:.0f} minutes, not "
         "alone on the machine.",
         "",
