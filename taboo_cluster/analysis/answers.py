@@ -46,7 +46,7 @@ def load_answers(connection: duckdb.DuckDBPyConnection, run_seed: int) -> None:
                 SELECT task, item_id
                 FROM recorded
                 JOIN named USING (cell_id)
-                WHERE gold_hash IS NULL
+                WHERE gold_hash IS NULL AND lines IS NULL AND correct IS NOT NULL
                 GROUP BY task, item_id, variant
                 HAVING min(gold) <> max(gold)
             )

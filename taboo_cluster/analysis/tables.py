@@ -59,8 +59,8 @@ def load_tables(connection: duckdb.DuckDBPyConnection, stores: Sequence[Store], 
 
     recorded   the record's columns (long texts only with `texts`), its verdict replaced by the latest score of the
                same completion, and cell_id, baseline_id (shared by a cell and its baseline), is_baseline,
-               question_hash (null for a perturbed question), gold_hash (null where the gold answer may follow the
-               perturbation: letters of choices, fragmented lines)
+               question_hash (null for a perturbed question), gold_hash (null on error and where the gold answer
+               may be another: letters of choices that were perturbed, lines of a document, fragmented or cut)
     cells      cell_id, baseline_id, is_baseline, what names the cell, `cell` (that as one text, which seeds its
                bootstrap) and `setting` (the same without the model)
     """
@@ -114,9 +114,9 @@ def _load_records(connection: duckdb.DuckDBPyConnection, texts: bool) -> None:
             {BASELINE} AS is_baseline,
             CASE WHEN coalesce(len(perturbations), 0) = 0 AND question IS NOT NULL THEN hash(question) END
                 AS question_hash,
-            CASE WHEN NOT coalesce(
-                list_has_any(list_transform(perturbations, lambda p: p.family), ['choices', 'fragmentation']), false
-            ) THEN hash(gold) END AS gold_hash
+            CASE WHEN lines IS NULL AND correct IS NOT NULL
+                    AND NOT coalesce(list_contains(list_transform(perturbations, lambda p: p.family), 'choices'), false)
+                THEN hash(gold) END AS gold_hash
         FROM (SELECT * REPLACE (coalesce(cluster_id, item_id) AS cluster_id) FROM parts)
         """
     )

@@ -9,7 +9,8 @@ WITH trials AS (
         word_fragmentation_rate, tokenizer_hash,
         stack_name(curves.condition, perturbations) AS stack,
         recorded.perturbation_seed AS stack_seed,
-        bool_or(lines IS NOT NULL OR error_type = 'document_skipped') OVER (PARTITION BY benchmark, split) AS with_lines
+        bool_or(lines IS NOT NULL OR error_type IS NOT DISTINCT FROM 'document_skipped')
+            OVER (PARTITION BY benchmark, split) AS with_lines
     FROM recorded
     JOIN _curves AS curves USING (cell_id)
     WHERE replicate = 0

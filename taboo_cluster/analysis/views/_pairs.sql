@@ -1,6 +1,6 @@
 -- Each trial (replicate 0, not itself a baseline) beside its item's baseline and the baseline's replicate 1.
 -- Joined by content: another gold answer (choices not perturbed), or another question without a perturbation, is an
--- error, never a flip.
+-- error, never a flip. gold: null for lines of a document, which each model's cut of it has in its own way.
 WITH baselines AS (
     SELECT baseline_id, item_id, correct, gold_hash, question_hash, completion_tokens, finish_reason
     FROM recorded
@@ -17,7 +17,7 @@ SELECT
     c.benchmark,
     c.item_id,
     c.cluster_id,
-    c.gold,
+    CASE WHEN c.lines IS NULL AND c.correct IS NOT NULL THEN c.gold END AS gold,
     c.question_hash,
     b.baseline_id IS NOT NULL AS has_baseline,
     c.correct IS NOT NULL AND b.correct IS NOT NULL AS scored,

@@ -1,13 +1,13 @@
--- How well is found what was asked for, at each level of fragmentation? One row per model, benchmark, domain, kind of
--- fragmentation (with its seed) and level. Replicate 0. fragment_p: p; 0 is the clean text, for fragment_regular_k the
--- mean measured rate. value: F1 where lines of documents are asked for (an item is a document, item_group its domain),
--- else accuracy; ci: bootstrap over documents, the same ones at every level, pooled again. Only the n items scored at
--- every level of the curve count; n_dropped: scored at some level, but not at all. f1 = 2 TP / (2 TP + FP + FN) pooled
--- over documents (null at 0/0), precision and recall alike; f1_doc: mean over documents of each one's (1 where nothing
--- is to be named and nothing is). f1_nospace: white space left out on both sides. f1_absencebench: by that benchmark's
--- substring rule, for comparison only. n_cut: documents cut to fit the model, at every level alike; kept_share: of all
--- lines; n_skipped: documents of which too little would have fitted. n_missing: items of the curve not yet recorded at
--- this level.
+-- How well is found what was asked for, at each level of fragmentation?
+-- One row per model, benchmark, domain, kind of fragmentation (with its seed) and level. Replicate 0. fragment_p: p; 0
+-- is the clean text, for fragment_regular_k the mean measured rate. value: F1 where lines of documents are asked for
+-- (an item is a document, item_group its domain), else accuracy; ci: bootstrap over documents, the same ones at every
+-- level, pooled again. Only the n items scored at every level of the curve count; n_dropped: scored at some level, but
+-- not at all. f1 = 2 TP / (2 TP + FP + FN) pooled over documents (null at 0/0), precision and recall alike; f1_doc:
+-- mean over documents of each one's (1 where nothing is to be named and nothing is). f1_nospace: white space left out
+-- on both sides. f1_absencebench: by that benchmark's substring rule, for comparison only. n_cut: documents cut to fit
+-- the model, at every level alike; kept_share: of all lines; n_skipped: documents of which too little would have
+-- fitted. n_missing: items of the curve not yet recorded at this level.
 WITH trials AS MATERIALIZED (FROM _curve_trials),
 items AS (
     SELECT
