@@ -145,6 +145,7 @@ class LoadedModel:
             self._writer,
             Origin(task.run_id, task.launch_id, self._life.worker_id, config.sweep),
             record_steps=config.record_steps,
+            record_tokens=config.record_tokens,
             entropy=config.record_entropy,
             find=partial(find_generations, task.lookup) if task.lookup else None,
             find_clean=partial(find_generations, (task.run_dir,)),

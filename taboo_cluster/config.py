@@ -83,6 +83,23 @@ class SamplingConfig:
 
 
 @dataclass(frozen=True)
+class StabilityConfig:
+    """The stability probe: once a model's trials are generated, one forward pass over each gives the bound (METHODS
+    section 4) at every position; needs transformers and `record_tokens`."""
+
+    probe: bool = False
+    """Probe every trial of the run; also one that is done, given again with this."""
+    epsilon: float = 1.0
+    """Scale of the bound."""
+    top_k: int | None = None
+    """Compute it from this many most likely tokens, with the interval that the rest leaves; null takes all."""
+    per_token: bool = False
+    """Keep every position, not only the numbers of the trial."""
+    batch_tokens: int = 8192
+    """Most tokens of a batch; halved when memory runs out."""
+
+
+@dataclass(frozen=True)
 class ClusterConfig:
     """Where actors run."""
 
@@ -117,6 +134,7 @@ class RunConfig:
     cluster: ClusterConfig = field(default_factory=ClusterConfig)
     taboo: TabooConfig = field(default_factory=TabooConfig)
     sampling: SamplingConfig = field(default_factory=SamplingConfig)
+    stability: StabilityConfig = field(default_factory=StabilityConfig)
     conditions: list[str] = field(default_factory=list)
     """Stacks of perturbations, each a condition beside the clean prompt: `typos(rate=0.1)+padding(char=quote)`."""
     conditions_for: dict[str, list[str]] = field(default_factory=dict)
@@ -151,6 +169,8 @@ class RunConfig:
     """When a setting or version would change recorded trials: fail, keep (the records) or redo."""
     record_steps: bool = True
     """Keep each intervention in `steps`."""
+    record_tokens: bool = False
+    """Keep each completion's token ids in `tokens`: what the stability probe reads."""
     record_entropy: bool = False
     """Measure next-token entropy at every step (entropy_mean, entropy_word_start)."""
     tokenization: bool = False

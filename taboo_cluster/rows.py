@@ -21,6 +21,7 @@ OUTPUT = (
     "prompt_tokens",
     "completion",
     "completion_tokens",
+    "tokens",
     "completion_words",
     "finish_reason",
     "interventions",
@@ -99,7 +100,7 @@ def perturbed_columns(perturbed: Perturbed) -> Row:
     }
 
 
-def output_columns(generation: Generation, prompt_tokens: int, record_steps: bool) -> Row:
+def output_columns(generation: Generation, prompt_tokens: int, record_steps: bool, record_tokens: bool = False) -> Row:
     """The columns of `OUTPUT`, dose in bits; `text_sanitised` is left to the writer, which replaces the characters.
 
     Tokens are the engine's, unless a server has counted them.
@@ -110,6 +111,7 @@ def output_columns(generation: Generation, prompt_tokens: int, record_steps: boo
         "prompt_tokens": tokens.prompt_tokens,
         "completion": generation.text,
         "completion_tokens": tokens.completion_tokens,
+        "tokens": list(generation.token_ids) if record_tokens else None,
         "completion_words": count_words(generation.text),
         "finish_reason": generation.finish_reason,
         "interventions": len(generation.steps),
@@ -132,6 +134,8 @@ def verdict_columns(verdict: Verdict, prompt_warnings: Sequence[str]) -> Row:
     details = dict(verdict.details) | ({"prompt_warnings": list(prompt_warnings)} if prompt_warnings else {})
     return {
         "answer": verdict.answer,
+        "answer_start": verdict.span[0] if verdict.span else None,
+        "answer_end": verdict.span[1] if verdict.span else None,
         "outcome": verdict.outcome,
         "parse_ok": verdict.parse_ok,
         "correct": verdict.correct,

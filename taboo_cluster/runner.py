@@ -144,6 +144,7 @@ class TrialRunner:
         writer: where records go; every row of a block is durable when `run` returns or raises.
         origin: who makes the records.
         record_steps: keep each intervention in the column `steps`.
+        record_tokens: keep the completion's token ids in the column `tokens`.
         entropy: have next-token entropy measured at every step.
         find: looks for outputs made earlier; None makes each one anew.
         find_clean: the same in this run alone, for texts that a stack of perturbations left as they were.
@@ -159,6 +160,7 @@ class TrialRunner:
         origin: Origin,
         *,
         record_steps: bool = True,
+        record_tokens: bool = False,
         entropy: bool = False,
         find: Finder | None = None,
         find_clean: Finder | None = None,
@@ -168,7 +170,7 @@ class TrialRunner:
         self._model = model
         self._benchmarks = benchmarks
         self._writer = writer
-        self._record_steps = record_steps
+        self._record_steps, self._record_tokens = record_steps, record_tokens
         self._entropy = entropy
         self._find = find
         self._find_clean = find_clean
@@ -352,7 +354,9 @@ class TrialRunner:
         if generation is None:
             kind, message = completion.error_type or "generation_failed", completion.error or "no message"
             return ready.row | error_columns(TrialError(kind, message))
-        return self._scored(ready, output_columns(generation, len(ready.rendered.ids), self._record_steps))
+        return self._scored(
+            ready, output_columns(generation, len(ready.rendered.ids), self._record_steps, self._record_tokens)
+        )
 
     def _scored(self, ready: _Ready, output: Row) -> Row:
         """The row with its output and what the benchmark makes of it."""

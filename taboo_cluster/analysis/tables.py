@@ -13,7 +13,7 @@ from taboo_cluster.records.reader import BEST_FIRST, RECORDS, TABLES_FOLDER, rea
 from taboo_cluster.records.schema import RECORD, TABLES
 from taboo_cluster.records.storage import Store
 
-LONG_TEXTS = frozenset({"question", "prompt", "completion", "steps", "details"})
+LONG_TEXTS = frozenset({"question", "prompt", "completion", "steps", "details", "tokens", "positions"})
 """Columns that are not read unless asked for."""
 
 LOADED_AS = {"tokenization": "tokenized"}
@@ -39,6 +39,8 @@ BENCHMARK_FACTS = "chance"
 VERDICT = (
     "outcome",
     "answer",
+    "answer_start",
+    "answer_end",
     "parse_ok",
     "correct",
     "score",

@@ -40,6 +40,9 @@ class Verdict:
     lines: Mapping[str, int] | None = None
     """Of a benchmark that asks for lines of a document: the numbers of the record's column `lines`."""
     details: Mapping[str, Any] = field(default_factory=dict)
+    span: tuple[int, int] | None = None
+    """Where in the completion the answer was read: its first character and the one after its last; None where it was
+    not read in one place."""
 
     @property
     def parse_ok(self) -> bool:

@@ -75,6 +75,7 @@ def verdict(
     matched_alias: str | None = None,
     lines: Mapping[str, int] | None = None,
     details: Mapping[str, Any] | None = None,
+    span: tuple[int, int] | None = None,
 ) -> Verdict:
     """The verdict on one completion.
 
@@ -88,6 +89,7 @@ def verdict(
         matched_alias: the alias that matched, where it was not the canonical answer.
         lines: numbers of the record's column `lines`; kept whatever the outcome.
         details: the benchmark's own findings.
+        span: where in the completion the answer was read; kept only where the answer counts.
     """
     cut = finish_reason == "length"
     blank = is_blank(completion)
@@ -104,4 +106,4 @@ def verdict(
     if answer is None:
         return Verdict(outcome, None, 0.0, lines=lines, details=details or {})
     found = {**(details or {}), **({"truncated_but_parsed": True} if cut else {})}
-    return Verdict(outcome, answer, score, matched_alias, lines, found)
+    return Verdict(outcome, answer, score, matched_alias, lines, found, span)

@@ -47,6 +47,19 @@ LINES = pa.struct(
         ("named_absencebench", pa.int32()),
     ]
 )
+POSITION = pa.struct(
+    [
+        ("position", pa.int32()),
+        ("token_id", pa.int32()),
+        ("logprob", pa.float64()),
+        ("tcb", pa.float64()),
+        ("tcb_relative", pa.float64()),
+        ("flip_radius", pa.float64()),
+        ("entropy", pa.float64()),
+        ("margin", pa.float64()),
+        ("top1", pa.float64()),
+    ]
+)
 PERTURBATION = pa.struct([("name", pa.string()), ("family", pa.string()), ("params", pa.string())])
 TIME = pa.timestamp("us", tz="UTC")
 
@@ -97,9 +110,12 @@ RECORD: tuple[Column, ...] = (
     Column("prompt_tokens", pa.int32(), "tokens of the prompt"),
     Column("completion", pa.string(), "the text generated"),
     Column("completion_tokens", pa.int32(), "tokens generated, the end token included"),
+    Column("tokens", pa.list_(pa.int32()), "token ids of the completion; null with record_tokens=false"),
     Column("completion_words", pa.int32(), "words of the completion (UAX #29)"),
     Column("finish_reason", pa.string(), "stop or length"),
     Column("answer", pa.string(), "as extracted and normalised"),
+    Column("answer_start", pa.int32(), "where in the completion the answer was read: its first character, from 0"),
+    Column("answer_end", pa.int32(), "the character after its last; null where no single place was read"),
     Column("gold", pa.string(), "the item's gold answer"),
     Column("outcome", pa.string(), "error, no_response, refused, truncated, invalid_format, correct or wrong"),
     Column("parse_ok", pa.bool_(), "an answer was extracted; null on error"),
@@ -189,6 +205,45 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("single_character_share", pa.float64(), "share of tokens that spell at most one character"),
         Column("measured_at", TIME, "when; the latest measurement counts"),
     ),
+    "stability": (
+        Column("trial_id", pa.string(), "the trial"),
+        Column("attempt", pa.int32(), "attempt whose completion was probed"),
+        Column("run_id", pa.string(), "run of the record"),
+        Column("model", pa.string(), "name of the model"),
+        Column("model_revision", pa.string(), "its revision"),
+        Column("quantization", pa.string(), "none, nf4 or int8"),
+        Column("dtype", pa.string(), "of the weights; the bound is computed in float32 at least"),
+        Column("epsilon", pa.float64(), "scale of the bound"),
+        Column("top_k", pa.int32(), "tokens that the bound was computed from; null for all"),
+        Column("answer_token", pa.int32(), "the answer's first token, counted from 0 in the completion"),
+        Column("answer_tokens", pa.int32(), "tokens of the answer"),
+        Column("tcb_answer", pa.float64(), "bound where the answer's first token is predicted"),
+        Column("tcb_answer_low", pa.float64(), "lowest that top_k leaves possible; null without top_k"),
+        Column("tcb_answer_high", pa.float64(), "highest that top_k leaves possible; null without top_k"),
+        Column("tcb_answer_min", pa.float64(), "least bound over the answer's tokens"),
+        Column("tcb_prompt", pa.float64(), "bound at the last position of the prompt"),
+        Column("tcb_mean", pa.float64(), "geometric mean over the completion's tokens"),
+        Column("tcb_p10", pa.float64(), "10th percentile over the completion's tokens"),
+        Column("tcb_min", pa.float64(), "least over the completion's tokens"),
+        Column("tcb_saturated", pa.int32(), "of the completion's tokens: without a bound, the Jacobian being 0"),
+        *(
+            Column(f"{name}_{place}", pa.float64(), f"{doc} {where}")
+            for place, where in (("answer", "where tcb_answer is"), ("prompt", "where tcb_prompt is"))
+            for name, doc in (
+                ("tcb_relative", "bound over the norm of the hidden state,"),
+                ("flip_radius", "least move of the hidden state that changes the greedy token,"),
+                ("flip_relative", "the same over the norm of the hidden state,"),
+                ("entropy", "next-token entropy in bits,"),
+                ("margin", "ln of the best over the second token's probability,"),
+                ("top1", "probability of the best token,"),
+            )
+        ),
+        Column("logprob", pa.float64(), "natural log-probability of the completion's tokens, summed"),
+        Column("n_tokens", pa.int32(), "tokens of the completion"),
+        Column("reason", pa.string(), "why there is no tcb_answer; null where there is one"),
+        Column("positions", pa.list_(POSITION), "every token of the completion; null unless stability.per_token"),
+        Column("probed_at", TIME, "when; the latest probe counts"),
+    ),
     "heartbeat": (
         Column("launch_id", pa.string(), "the launch"),
         Column("seen_at", TIME, "time of the last sign of life", formerly="at"),
@@ -207,6 +262,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("scored_at", TIME, "when; the latest score of a completion is the one that views show"),
         Column("outcome", pa.string(), "as in the record; error where this scorer failed"),
         Column("answer", pa.string(), "as extracted and normalised"),
+        Column("answer_start", pa.int32(), "as in the record"),
+        Column("answer_end", pa.int32(), "as in the record"),
         Column("parse_ok", pa.bool_(), "an answer was extracted; null on error"),
         Column("correct", pa.bool_(), "outcome is correct; null on error"),
         Column("score", pa.float64(), "the benchmark's measure; null on error"),
