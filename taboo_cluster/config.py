@@ -170,7 +170,7 @@ class RunConfig:
     record_steps: bool = True
     """Keep each intervention in `steps`."""
     record_tokens: bool = False
-    """Keep each completion's token ids in `tokens`: what the stability probe reads."""
+    """Keep each completion's tokens in `token_ids`: what the stability probe reads."""
     record_entropy: bool = False
     """Measure next-token entropy at every step (entropy_mean, entropy_word_start)."""
     tokenization: bool = False

@@ -144,7 +144,7 @@ class TrialRunner:
         writer: where records go; every row of a block is durable when `run` returns or raises.
         origin: who makes the records.
         record_steps: keep each intervention in the column `steps`.
-        record_tokens: keep the completion's token ids in the column `tokens`.
+        record_tokens: keep the completion's token ids in the column `token_ids`.
         entropy: have next-token entropy measured at every step.
         find: looks for outputs made earlier; None makes each one anew.
         find_clean: the same in this run alone, for texts that a stack of perturbations left as they were.

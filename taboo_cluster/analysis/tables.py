@@ -13,7 +13,7 @@ from taboo_cluster.records.reader import BEST_FIRST, RECORDS, TABLES_FOLDER, rea
 from taboo_cluster.records.schema import RECORD, TABLES
 from taboo_cluster.records.storage import Store
 
-LONG_TEXTS = frozenset({"question", "prompt", "completion", "steps", "details", "tokens", "positions"})
+LONG_TEXTS = frozenset({"question", "prompt", "completion", "steps", "details", "token_ids", "positions"})
 """Columns that are not read unless asked for."""
 
 LOADED_AS = {"tokenization": "tokenized"}

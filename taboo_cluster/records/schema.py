@@ -110,7 +110,7 @@ RECORD: tuple[Column, ...] = (
     Column("prompt_tokens", pa.int32(), "tokens of the prompt"),
     Column("completion", pa.string(), "the text generated"),
     Column("completion_tokens", pa.int32(), "tokens generated, the end token included"),
-    Column("tokens", pa.list_(pa.int32()), "token ids of the completion; null with record_tokens=false"),
+    Column("token_ids", pa.list_(pa.int32()), "tokens of the completion; null with record_tokens=false"),
     Column("completion_words", pa.int32(), "words of the completion (UAX #29)"),
     Column("finish_reason", pa.string(), "stop or length"),
     Column("answer", pa.string(), "as extracted and normalised"),
