@@ -18,7 +18,6 @@ read as such; where one is asked for they are no answer.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -27,6 +26,7 @@ import numpy as np
 
 from taboo_cluster.benchmarks.base import Verdict
 from taboo_cluster.benchmarks.outcome import INVISIBLE, answer_part, verdict
+from taboo_cluster.benchmarks.traced import Traced
 
 SCORER_VERSION = "choices-2"
 """Changes whenever the same completion could be scored differently."""
@@ -94,6 +94,8 @@ class Reading:
     """In the order of the options. Empty: a final form without a letter."""
     form: str
     """boxed, tag, phrase, claim, first_line, line or mention."""
+    span: tuple[int, int] | None
+    """Where in the text the first of them stands."""
 
     @property
     def final(self) -> bool:
@@ -146,12 +148,12 @@ def shuffled_order(choices: Sequence[str], rng: np.random.Generator) -> list[int
 
 def read_letters(text: str, choices: Sequence[str]) -> Reading | None:
     """The letters of a completion by the rules above; None where there are none."""
-    text, known = _clean(answer_part(text)), _Letters(choices)
-    forms = sorted(_final_forms(text, known), key=lambda found: found[0])
+    part, known = _clean(answer_part(text)), _Letters(choices)
+    forms = sorted(_final_forms(part, known), key=lambda found: found[0])
     if forms:
         return forms[-1][1]
-    claims = sorted(_claims(text, known), key=lambda found: found[0])
-    return claims[-1][1] if claims else _from_lines(text, known)
+    claims = sorted(_claims(part, known), key=lambda found: found[0])
+    return claims[-1][1] if claims else _from_lines(part, known)
 
 
 def score_letter(gold: str, choices: Sequence[str], completion: str, finish_reason: str) -> Verdict:
@@ -169,44 +171,66 @@ def score_letter(gold: str, choices: Sequence[str], completion: str, finish_reas
     answer = found.letters[0] if len(found.letters) == 1 else None
     details = {"form": found.form, **({"letters": list(found.letters)} if len(found.letters) > 1 else {})}
     score = float(answer == gold)
-    return verdict(completion, finish_reason, answer=answer, final=found.final, score=score, details=details)
+    return verdict(
+        completion,
+        finish_reason,
+        answer=answer,
+        final=found.final,
+        score=score,
+        details=details,
+        span=found.span,
+    )
 
 
 _WRAPPED = r"\\(?:text|textbf|textit|mathrm|mathbf|mbox|boldsymbol)\s*\{([^{}]*)\}"
 
 
-def _clean(text: str) -> str:
+def _clean(text: Traced) -> Traced:
     """One spelling for what is written in several ways: full-width letters and colons, text inside formulas."""
-    return re.sub(_WRAPPED, r"\1", INVISIBLE.sub("", unicodedata.normalize("NFKC", text)))
+    return text.nfkc().sub(INVISIBLE).unwrap(_WRAPPED)
+
+
+@dataclass(frozen=True)
+class _Named:
+    """Letters that stand together at one place."""
+
+    letters: tuple[str, ...]
+    """In the order of the options."""
+    span: tuple[int, int]
+    """Of the first that stands there."""
 
 
 class _Letters:
     """The letters of one item's options."""
 
     def __init__(self, choices: Sequence[str]) -> None:
-        self._choices = [_clean(choice).casefold() for choice in choices]
+        self._choices = [_clean(Traced.of(choice)).text.casefold() for choice in choices]
         names = LETTERS[: len(choices)]
         self._one = re.compile(rf"(?<![A-Za-z0-9])[{names}{names.lower()}](?![\w'’+#]|-\w)")
 
-    def at(self, text: str, start: int, *, mark: bool = False) -> tuple[str, ...]:
-        """Letters that stand at a place, after filler; none for an article. `mark`: only as a mark, `B.`, `(B)`."""
-        place = _skip(text, start)
-        found = self._one.match(text, place)
+    def at(self, part: Traced, start: int = 0, *, mark: bool = False) -> _Named | None:
+        """Letters that stand at a place, after filler; None for an article. `mark`: only as a mark, `B.`, `(B)`."""
+        text = part.text
+        found = self._one.match(text, _skip(text, start))
         if found is None or not (self._is_mark(text, found) if mark else self._is_letter(text, found)):
-            return ()
-        letters = {found[0].upper()}
+            return None
+        span, letters = part[slice(*found.span())].span, {found[0].upper()}
         while more := _MORE.match(text, found.end()):
             following = self._one.match(text, more.end())
             if following is None or not _AFTER_MORE.match(text, following.end()):
                 break
             letters.add(following[0].upper())
             found = following
-        return tuple(sorted(letters))
+        return _Named(tuple(sorted(letters)), span)
 
-    def inside(self, text: str) -> set[str]:
-        """Letters that a text names with brackets or the word option."""
-        named = re.findall(r"\(([A-Za-z])\)|\b[Oo]ption\s+([A-Za-z])\b", text)
-        return {letter.upper() for pair in named for letter in pair if letter and self._one.fullmatch(letter)}
+    def inside(self, part: Traced) -> Sequence[_Named]:
+        """Letters that a text names with brackets or the word option, each where it first does."""
+        found: dict[str, _Named] = {}
+        for named in re.finditer(r"(?:\((?=[A-Za-z]\))|\b[Oo]ption\s+(?=[A-Za-z]\b))(?P<letter>.)", part.text):
+            if self._one.fullmatch(named["letter"]):
+                letter = named["letter"].upper()
+                found.setdefault(letter, _Named((letter,), part[slice(*named.span("letter"))].span))
+        return list(found.values())
 
     def _is_letter(self, text: str, found: re.Match[str]) -> bool:
         """Not an article, pronoun or other word: what follows decides, the option's own text included."""
@@ -225,37 +249,42 @@ def _skip(text: str, start: int) -> int:
     return filler.end() if filler else start
 
 
-def _final_forms(text: str, known: _Letters) -> Iterator[tuple[int, Reading]]:
+def _final_forms(part: Traced, known: _Letters) -> Iterator[tuple[int, Reading]]:
+    text = part.text
     for box in _BOX.finditer(text):
         if box[1].strip():
-            yield box.start(), Reading(known.at(box[1], 0) if box[2] else (), "boxed")
+            yield box.start(), _reading(known.at(part[slice(*box.span(1))]) if box[2] else None, "boxed")
     for tag in _TAG.finditer(text):
         if tag[1].strip() and not _BOX.search(tag[1]):
-            yield tag.start(), Reading(known.at(tag[1], 0), "tag")
+            yield tag.start(), _reading(known.at(part[slice(*tag.span(1))]), "tag")
     for mark in _ANSWER.finditer(text):
-        if letters := known.at(text, mark.end()):
-            yield mark.start(), Reading(letters, "phrase")
+        if named := known.at(part, mark.end()):
+            yield mark.start(), _reading(named, "phrase")
             continue
         place = _skip(text, mark.end())
         if _NO_LETTER.match(text, place) and not _NOT.match(text, place):
-            yield mark.start(), Reading((), "phrase")
+            yield mark.start(), _reading(None, "phrase")
 
 
-def _claims(text: str, known: _Letters) -> Iterator[tuple[int, Reading]]:
-    for mark in _CHOOSE.finditer(text):
-        if letters := known.at(text, mark.end()):
-            yield mark.start(), Reading(letters, "claim")
-    for claim in _CORRECT.finditer(text):
-        letter = claim["letter"]
-        if (claim["option"] or letter.isupper()) and known.at(letter, 0):
-            yield claim.start(), Reading((letter.upper(),), "claim")
+def _claims(part: Traced, known: _Letters) -> Iterator[tuple[int, Reading]]:
+    for mark in _CHOOSE.finditer(part.text):
+        if named := known.at(part, mark.end()):
+            yield mark.start(), _reading(named, "claim")
+    for claim in _CORRECT.finditer(part.text):
+        letter = part[slice(*claim.span("letter"))]
+        if (claim["option"] or letter.text.isupper()) and (named := known.at(letter)):
+            yield claim.start(), _reading(named, "claim")
 
 
-def _from_lines(text: str, known: _Letters) -> Reading | None:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    marked = {letters for line in lines if (letters := known.at(line, 0, mark=True))}
-    if len(marked) == 1:
-        first = bool(known.at(lines[0], 0)) and not re.search(r"\w\W*\w", lines[0])
-        return Reading(marked.pop(), "first_line" if first else "line")
-    named = known.inside(lines[-1]) if lines and not marked else set()
-    return Reading((named.pop(),), "mention") if len(named) == 1 else None
+def _from_lines(part: Traced, known: _Letters) -> Reading | None:
+    lines = part.lines()
+    marked = [named for line in lines if (named := known.at(line, mark=True))]
+    if len({named.letters for named in marked}) == 1:
+        first = known.at(lines[0]) and not re.search(r"\w\W*\w", lines[0].text)
+        return _reading(marked[0], "first_line" if first else "line")
+    inside = known.inside(lines[-1]) if lines and not marked else ()
+    return _reading(inside[0], "mention") if len(inside) == 1 else None
+
+
+def _reading(named: _Named | None, form: str) -> Reading:
+    return Reading(named.letters, form, named.span) if named else Reading((), form, None)

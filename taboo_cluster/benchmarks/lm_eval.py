@@ -20,7 +20,7 @@ from taboo_cluster.benchmarks.few_shot import COT, Example, checked
 from taboo_cluster.benchmarks.harness import HarnessTask
 from taboo_cluster.benchmarks.harness_loading import load
 from taboo_cluster.benchmarks.multiple_choice import MultipleChoice
-from taboo_cluster.benchmarks.outcome import is_blank, verdict, without_reasoning
+from taboo_cluster.benchmarks.outcome import after_reasoning, is_blank, verdict
 from taboo_cluster.errors import UserError, unknown
 from taboo_cluster.hashing import stable_hash
 from taboo_cluster.trial import Item
@@ -123,20 +123,23 @@ class Generated:
         """
         if is_blank(completion):
             return verdict(completion, finish_reason, answer=None, final=False, score=0.0)
-        index, text = item.extras["index"], self._cut(without_reasoning(completion))
+        index, part = item.extras["index"], after_reasoning(completion)
+        text = self._cut(completion[part])
         read = self._task.read(index, text, self._filter)
         if self._metric not in read.metrics:
             raise UserError(f"{self._metric} of {self._task.name} gives no number for one answer: set another metric")
         final = finish_reason == "stop" or all(
             self._task.read(index, text + more, self._filter).answer == read.answer for more in FOLLOWING
         )
+        answer = self._answer(read.answer)
         return verdict(
             completion,
             finish_reason,
-            answer=self._answer(read.answer),
+            answer=answer,
             final=final,
             score=read.metrics[self._metric],
             details={"task": self._task.name, "metrics": dict(read.metrics)},
+            span=None if answer is None else last_place(answer, completion, part.start, part.start + len(text)),
         )
 
     def canaries(self) -> tuple[tuple[Item, str, bool], ...]:
@@ -212,6 +215,17 @@ class Chosen(MultipleChoice):
             extras["letters"] = extras.pop("choices")  # the options stand in the text, where nothing can move them
         own = _item(task, index)
         return replace(own, gold=made.gold, extras={**extras, **own.extras})
+
+
+def last_place(answer: str, completion: str, start: int, end: int) -> tuple[int, int] | None:
+    """Where in a range of a completion an answer last stands as it is, not inside a longer word or number.
+
+    None where it stands nowhere: what a filter gives need not be a part of what it reads.
+    """
+    edge = r"(?:(?<!\w)|(?!\w))"
+    whole = re.compile(rf"{edge}(?<!\d[.,]){re.escape(answer)}{edge}(?![.,]\d)")
+    found = [match.span() for match in whole.finditer(completion, start, end)]
+    return found[-1] if found else None
 
 
 def _item(task: HarnessTask, index: int) -> Item:

@@ -25,7 +25,7 @@ from taboo_cluster.benchmarks.few_shot import COT, DIRECT, Example, check_condit
 from taboo_cluster.benchmarks.mmlu_data import DATA, SHOTS, Options, load
 from taboo_cluster.benchmarks.numeric import extract_number, score_number
 from taboo_cluster.benchmarks.outcome import verdict
-from taboo_cluster.benchmarks.short_answer import NEGATION, find_answer, is_no_answer, normalise, readings
+from taboo_cluster.benchmarks.short_answer import NEGATION, find_answer, is_no_answer, normalise, place_of, readings
 from taboo_cluster.errors import UserError
 from taboo_cluster.trial import Item
 
@@ -103,12 +103,17 @@ class MmluOpen:
             return score_number(gold, completion, finish_reason)
         if found is None:
             return verdict(completion, finish_reason, answer=None, final=False, score=0.0)
-        given, target = [normalise(reading) for reading in readings(found.text)], normalise(gold)
+        given, target = [normalise(reading.text) for reading in readings(found.words)], normalise(gold)
         right = target in given or (not NEGATION.search(found.text) and named(given[0], choices) == {target})
         answer = None if not right and is_no_answer(found.text) else given[0]
-        details = {"form": found.form}
         return verdict(
-            completion, finish_reason, answer=answer, final=found.complete, score=float(right), details=details
+            completion,
+            finish_reason,
+            answer=answer,
+            final=found.complete,
+            score=float(right),
+            details={"form": found.form},
+            span=None if answer is None else place_of(found.words),
         )
 
     def canaries(self) -> tuple[tuple[Item, str, bool], ...]:

@@ -26,6 +26,7 @@ from typing import Literal
 
 from taboo_cluster.benchmarks.base import Verdict
 from taboo_cluster.benchmarks.outcome import INVISIBLE, answer_part, verdict
+from taboo_cluster.benchmarks.traced import Traced
 from taboo_cluster.errors import TrialError
 
 SCORER_VERSION = "numeric-1"
@@ -87,6 +88,9 @@ _NO_NUMBER = re.compile(
     r"[\s*_]*(?:none|unknown|undefined|impossible|n/a|cannot|can't|not (?:known|given|enough|possible))\b",
     re.IGNORECASE,
 )
+_FRACTION = re.compile(
+    rf"(?:(\d)\s*)?\\[dtc]?frac\s*\{{\s*(-?)\$?({_PLAIN})\s*\}}\s*\{{\s*\$?({_PLAIN})\s*\}}", re.VERBOSE
+)
 _ORDINAL = re.compile(r"(?:st|nd|rd|th)\b")
 _LIST_MARK = re.compile(r"^[ \t]*\d{1,2}[.)][ \t]+(?=[A-Za-z*\\])", re.MULTILINE)
 
@@ -101,7 +105,9 @@ class Extracted:
     """Normalised: `29`, `-0.5`; a reduced fraction (`1/2`) where it was written as one."""
     form: str
     """hashes, boxed, tag, phrase or last_number."""
-    percent: bool = False
+    span: tuple[int, int]
+    """Where in the text it stands: with its sign, without the currency before it and the percent sign after it."""
+    percent: bool
 
     @property
     def final(self) -> bool:
@@ -111,15 +117,14 @@ class Extracted:
 
 def extract_number(text: str) -> Extracted | None:
     """The answer of a completion by the rules above; None where there is none."""
-    text = _clean(answer_part(text))
-    forms = list(_final_forms(text))
+    part = _clean(answer_part(text))
+    forms = list(_final_forms(part))
     if forms:
-        _, form, found = max(forms, key=lambda final: final[0])
-        return _extracted(found, form)
-    text = _LIST_MARK.sub("", text)
-    numbers = list(_numbers(text))
-    cardinals = [found for found in numbers if not _is_ordinal(text, found)]
-    return _extracted((cardinals or numbers)[-1], "last_number") if numbers else None
+        return max(forms, key=lambda final: final[0])[1]
+    part = part.sub(_LIST_MARK)
+    numbers = list(_numbers(part.text))
+    cardinals = [found for found in numbers if not _is_ordinal(part.text, found)]
+    return _extracted(part, (cardinals or numbers)[-1], "last_number") if numbers else None
 
 
 def score_number(
@@ -153,6 +158,7 @@ def score_number(
         final=found.final,
         score=float(value == target),
         details=details,
+        span=found.span,
     )
 
 
@@ -167,54 +173,50 @@ def gold_value(gold: str) -> Fraction:
 _SAME = str.maketrans("０１２３４５６７８９．，％＄：－−﹣‐‑\u2009\u202f", "0123456789.,%$:-----\u00a0\u00a0")
 
 
-def _clean(text: str) -> str:
+def _clean(text: Traced) -> Traced:
     """One spelling for what is written in several ways; no digit is ever joined to another but in thousands groups."""
-    text = INVISIBLE.sub("", re.sub(r"<<[^<>\n]*>>", "", text)).translate(_SAME)
-    text = re.sub("[⁰¹²³⁴-⁹]+", lambda m: f"^{{{unicodedata.normalize('NFKC', m[0])}}}", text)
-    text = re.sub("[¼-¾⅐-⅞]", lambda m: " " + unicodedata.normalize("NFKC", m[0]).replace("\u2044", "/"), text)
-    text = re.sub(r"(?<=\d)(?:\{,\}|,?\\[,!]|\\ |['’_\u00a0])(?=\d{3}(?!\d))", ",", text)
-    text = re.sub(r"\\([$%£€#&])", r"\1", text).replace("\u00a0", " ")
-    text = re.sub(r"\^(?:\\circ\b|\{\\circ\})|\\(?:[,;:! ()[\]]|left\b|right\b|q?quad\b|displaystyle\b)|~", " ", text)
-    text = re.sub(r"\\(?:text|textbf|textit|mathrm|mathbf|mbox|mathit)\s*\{([^{}]*)\}", r" \1 ", text)
-    text = re.sub(r"\\[dtc]?frac\s*([1-9])\s*([1-9])(?!\d)", r"\\frac{\1}{\2}", text)
-    text = re.sub(
-        rf"(?:(\d)\s*)?\\[dtc]?frac\s*\{{\s*(-?)\$?({_PLAIN})\s*\}}\s*\{{\s*\$?({_PLAIN})\s*\}}",
-        lambda m: (m[1] + " " if m[1] else "") + f"{m[2]}{m[3]}/{m[4]}",
-        text,
-        flags=re.VERBOSE,
-    )
-    text = re.sub(r"(?<![\w)])–(?=[$\d.])", "-", text)
-    return re.sub(r"([=:#][ \t]*)-[ \t]+(?=[$\d.])", r"\1-", text)
+    text = text.sub(r"<<[^<>\n]*>>").sub(INVISIBLE).translate(_SAME)
+    text = text.sub("[⁰¹²³⁴-⁹]+", lambda m: f"^{{{unicodedata.normalize('NFKC', m[0])}}}")
+    text = text.sub("[¼-¾⅐-⅞]", lambda m: " " + unicodedata.normalize("NFKC", m[0]).replace("\u2044", "/"))
+    text = text.sub(r"(?<=\d)(?:\{,\}|,?\\[,!]|\\ |['’_\u00a0])(?=\d{3}(?!\d))", ",")
+    text = text.unwrap(r"\\([$%£€#&])").translate({0xA0: ord(" ")})
+    text = text.sub(r"\^(?:\\circ\b|\{\\circ\})|\\(?:[,;:! ()[\]]|left\b|right\b|q?quad\b|displaystyle\b)|~", " ")
+    text = text.unwrap(r"\\(?:text|textbf|textit|mathrm|mathbf|mbox|mathit)\s*\{([^{}]*)\}", " ")
+    text = text.sub(r"\\[dtc]?frac\s*([1-9])\s*([1-9])(?!\d)", lambda m: f"\\frac{{{m[1]}}}{{{m[2]}}}")
+    text = text.sub(_FRACTION, lambda m: (m[1] + " " if m[1] else "") + f"{m[2]}{m[3]}/{m[4]}")
+    text = text.sub(r"(?<![\w)])–(?=[$\d.])", "-")
+    return text.unwrap(r"([=:#][ \t]*-)[ \t]+(?=[$\d.])")
 
 
-def _final_forms(text: str) -> Iterator[tuple[int, str, re.Match[str] | None]]:
-    """(position, form, number or None) of each; empty boxes and tags only talk about the format."""
+def _final_forms(part: Traced) -> Iterator[tuple[int, Extracted | None]]:
+    """(position, number or None) of each; empty boxes and tags only talk about the format."""
+    text = part.text
     for mark in _HASHES.finditer(text):
         if found := _number_at(text, mark.end(), working_may_follow=True):
-            yield mark.start(), "hashes", found
+            yield mark.start(), _extracted(part, found, "hashes")
     for mark in _BOX.finditer(text):
-        content = _braced(text, mark.end())
-        if content is None:
-            yield mark.start(), "boxed", None
-        elif content.strip():
-            yield mark.start(), "boxed", _only_number(content)
+        end = _brace(text, mark.end())
+        if end is None:
+            yield mark.start(), None
+        elif text[mark.end() : end].strip():
+            yield mark.start(), _only_number(part[mark.end() : end], "boxed")
     for mark in _TAG.finditer(text):
         if mark[1].strip() and not _BOX.search(mark[1]):
-            yield mark.start(), "tag", _only_number(mark[1])
+            yield mark.start(), _only_number(part[slice(*mark.span(1))], "tag")
     for mark in _PHRASE.finditer(text):
         if found := _number_at(text, mark.end(), working_may_follow=False):
-            yield mark.start(), "phrase", found
+            yield mark.start(), _extracted(part, found, "phrase")
         elif _NO_NUMBER.match(text, mark.end()) and not re.search(r"\d", text[mark.end() :]):
-            yield mark.start(), "phrase", None
+            yield mark.start(), None
 
 
-def _braced(text: str, start: int) -> str | None:
-    """Text from `start` to the brace that closes the one before it; None where it is never closed."""
+def _brace(text: str, start: int) -> int | None:
+    """Place of the brace that closes the one before `start`; None where it is never closed."""
     depth = 1
     for brace in re.compile(r"[{}]").finditer(text, start):
         depth += 1 if brace[0] == "{" else -1
         if not depth:
-            return text[start : brace.start()]
+            return brace.start()
     return None
 
 
@@ -230,13 +232,14 @@ def _number_at(text: str, start: int, *, working_may_follow: bool) -> re.Match[s
     return result if working_may_follow or next(_numbers(text[result.end() :]), None) is None else None
 
 
-def _only_number(content: str) -> re.Match[str] | None:
+def _only_number(content: Traced, form: str) -> Extracted | None:
     """The one number of a box or tag: after its last `=`, with words and units around it, not part of a formula."""
-    content = re.sub(r"(?<=\d) (?=\d{3}(?!\d))", ",", re.split(r"=|≈|\\approx\b", content)[-1])
-    found = next(_numbers(content), None)
-    if found is None or re.search(r"[\\*/×÷^]|\+\s|\d", content[: found.start()].replace("**", "")):
+    last = max((sign.end() for sign in re.finditer(r"=|≈|\\approx\b", content.text)), default=0)
+    content = content[last:].sub(r"(?<=\d) (?=\d{3}(?!\d))", ",")
+    found = next(_numbers(content.text), None)
+    if found is None or re.search(r"[\\*/×÷^]|\+\s|\d", content.text[: found.start()].replace("**", "")):
         return None
-    return None if _OPERATOR.match(content, found.end()) else found
+    return None if _OPERATOR.match(content.text, found.end()) else _extracted(content, found, form)
 
 
 def _match(text: str, start: int) -> re.Match[str] | None:
@@ -277,12 +280,20 @@ def _value(found: re.Match[str]) -> Fraction | None:
     return -value if "sign" in part or "inner_sign" in part else value
 
 
-def _extracted(found: re.Match[str] | None, form: str) -> Extracted | None:
-    value = _value(found) if found else None
-    if found is None or value is None:
+def _extracted(part: Traced, found: re.Match[str], form: str) -> Extracted | None:
+    value = _value(found)
+    if value is None:
         return None
     written_as_fraction = bool(found["divisor"] or found["parts"])
-    return Extracted(value, str(value) if written_as_fraction else _decimal(value), form, bool(found["percent"]))
+    text = str(value) if written_as_fraction else _decimal(value)
+    return Extracted(value, text, form, part[_own(found)].span, bool(found["percent"]))
+
+
+def _own(found: re.Match[str]) -> slice:
+    """Where the number itself stands: from its sign on, without currency and percent sign."""
+    start = min(found.start(name) for name in ("sign", "inner_sign", "dotted", "whole", "plain") if found[name])
+    end = found.start("percent") if found["percent"] else found.end()
+    return slice(start, len(found.string[:end].rstrip()))
 
 
 def _decimal(value: Fraction) -> str:

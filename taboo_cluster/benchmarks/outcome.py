@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from taboo_cluster.benchmarks.base import Verdict
+from taboo_cluster.benchmarks.traced import Traced
 
 INVISIBLE = re.compile("[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]")
 """Zero-width and formatting characters: a text of nothing else is blank."""
@@ -46,21 +47,26 @@ def is_refusal(text: str) -> bool:
 
 def without_reasoning(text: str) -> str:
     """The text after the last `</think>`, up to a `<think>` that is never closed."""
-    rest = _THOUGHT_END.split(text)[-1]
-    start = _THOUGHT_START.search(rest)
-    return rest[: start.start()] if start else rest
+    return text[after_reasoning(text)]
 
 
-def answer_part(text: str) -> str:
+def after_reasoning(text: str) -> slice:
+    """Where in a text its part without reasoning stands."""
+    start = max((thought.end() for thought in _THOUGHT_END.finditer(text)), default=0)
+    thought = _THOUGHT_START.search(text, start)
+    return slice(start, thought.start() if thought else len(text))
+
+
+def answer_part(text: str) -> Traced:
     """The part of a completion in which an answer counts.
 
     Reasoning blocks are left out (`without_reasoning`). Then the text is cut where the model invents a next question
     (a line that starts with `Question:`, `Problem 2:`, `Q:` ...); a question line that opens the completion only
     repeats the one asked and does not cut.
     """
-    rest = without_reasoning(text)
-    for marker in _NEXT_QUESTION.finditer(rest):
-        if not is_blank(rest[: marker.start()]):
+    rest = Traced.of(text)[after_reasoning(text)]
+    for marker in _NEXT_QUESTION.finditer(rest.text):
+        if not is_blank(rest.text[: marker.start()]):
             return rest[: marker.start()]
     return rest
 

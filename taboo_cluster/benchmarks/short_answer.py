@@ -21,6 +21,7 @@ from functools import cache
 from typing import Literal
 
 from taboo_cluster.benchmarks.outcome import INVISIBLE, answer_part, is_refusal
+from taboo_cluster.benchmarks.traced import Traced
 
 PROSE = 12
 """Words of a first line that make it prose where other lines follow."""
@@ -35,8 +36,10 @@ _MARK = re.compile(
 )
 _BOX = re.compile(r"\\f?box(?:ed)?\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 _TAG = re.compile(r"<answer>(.*?)</answer>", re.IGNORECASE | re.DOTALL)
+_TAG_END, _LINE_END = re.compile("</answer>"), re.compile("\n")
 _WRAPPED = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mbox)\s*\{([^{}]*)\}")
 _EDGES = "*_`\"'“”‘’$ \t"
+_END_MARKS = ".,;:!?"
 _SENTENCE_END = re.compile(
     r"(?:(?<=\d)|(?<=\w\w\w)(?<!Mrs)(?<!Gen)(?<!Col)(?<!Rev)(?<!Sgt)(?<!Prof)(?<!Capt)|(?<=[\"')”’]))"
     r"[.!][\"')”’]?\s+(?=[A-Z(\"“])"
@@ -63,43 +66,57 @@ _NUMBER_MARKS = re.compile(r"(?:(?<=\d)|(?<![\w.)]))\.(?=\d)|(?<![\w.)])-(?=\.?\
 class Found:
     """An answer found in a text."""
 
-    text: str
+    words: Traced
     """One line, as written, without quotes or emphasis around it."""
     form: str
     """marked, first_line or last_line."""
     complete: bool
     """Stands in a final form; or in a first line that others follow, so that it was not cut."""
 
+    @property
+    def text(self) -> str:
+        """The words as they are compared."""
+        return self.words.text
+
 
 def find_answer(completion: str, unmarked: Literal["first_line", "last_line"]) -> Found | None:
     """The answer of a completion by the rules above; None where there is none, and for a refusal."""
-    text = _WRAPPED.sub(r"\1", INVISIBLE.sub("", answer_part(completion)))
-    marked = sorted(_marked(text), key=lambda found: found[0])
+    part = answer_part(completion).sub(INVISIBLE).unwrap(_WRAPPED)
+    marked = sorted(_marked(part), key=lambda found: found[0])
     if marked:
         return _found(marked[-1][1], "marked", complete=True)
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = part.lines()
     if not lines:
         return None
     if unmarked == "last_line":
         return _found(lines[-1], unmarked, complete=False)
     more = len(lines) > 1
-    if more and len(lines[0].split()) > PROSE:
+    if more and len(lines[0].text.split()) > PROSE:
         return None
     return _found(lines[0], unmarked, complete=more)
 
 
-def readings(answer: str) -> list[str]:
+def readings(answer: Traced) -> list[Traced]:
     """What an answer may be read as, first as it stands, then without one or more of these:
 
     what follows its first sentence; a reason (`because ...`); remarks in parentheses; a sentence's words up to an `is`,
     `was` ..., unless a negation is among them.
     """
-    sentence = _REASON.split(_SENTENCE_END.split(answer)[0])[0]
-    found = [answer, sentence, _REMARK.sub("", sentence)]
+    sentence = _before(_before(answer, _SENTENCE_END), _REASON)
+    found = [answer, sentence, sentence.sub(_REMARK)]
     for whole in list(found):
-        ends = [copula.end() for copula in _COPULA.finditer(whole)][-MOST_TAILS:]
-        found += [whole[end:] for end in ends if not NEGATION.search(whole[:end])]
-    return list(dict.fromkeys(found))
+        ends = [copula.end() for copula in _COPULA.finditer(whole.text)][-MOST_TAILS:]
+        found += [whole[end:] for end in ends if not NEGATION.search(whole.text[:end])]
+    texts = [reading.text for reading in found]
+    return [reading for place, reading in enumerate(found) if reading.text not in texts[:place]]
+
+
+def place_of(reading: Traced) -> tuple[int, int]:
+    """Where in the completion the words of a reading stand: without quotes and emphasis, and marks at their end.
+
+    The reading must hold something that `normalise` leaves.
+    """
+    return reading.strip().lstrip(_EDGES).rstrip(_EDGES + _END_MARKS).span
 
 
 def is_no_answer(answer: str) -> bool:
@@ -129,19 +146,26 @@ def _is_mark(char: str) -> bool:
     return unicodedata.category(char) in ("Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "Sc", "Sk", "Sm")
 
 
-def _marked(text: str) -> Iterator[tuple[int, str]]:
+def _before(text: Traced, end: re.Pattern[str]) -> Traced:
+    """The text up to the first match, all of it where there is none."""
+    found = end.search(text.text)
+    return text[: found.start()] if found else text
+
+
+def _marked(part: Traced) -> Iterator[tuple[int, Traced]]:
     """(position, words) of each final form; a mark with nothing after it only talks about the format."""
+    text = part.text
     for box in _BOX.finditer(text):
-        yield box.start(), box[1]
+        yield box.start(), part[slice(*box.span(1))]
     for tag in _TAG.finditer(text):
         if not _BOX.search(tag[1]):
-            yield tag.start(), tag[1].strip().partition("\n")[0]
+            yield tag.start(), _before(part[slice(*tag.span(1))].strip(), _LINE_END)
     for mark in _MARK.finditer(text):
-        line = text[mark.end() :].lstrip().partition("\n")[0].split("</answer>")[0]
-        if line.strip(_EDGES) and not _BOX.search(line) and not _MARK.match(line):
+        line = _before(_before(part[mark.end() :].lstrip(), _LINE_END), _TAG_END)
+        if line.text.strip(_EDGES) and not _BOX.search(line.text) and not _MARK.match(line.text):
             yield mark.start(), line
 
 
-def _found(line: str, form: str, *, complete: bool) -> Found | None:
-    text = line.strip().strip(_EDGES)
-    return Found(text, form, complete) if text and not _MARK.fullmatch(text) else None
+def _found(line: Traced, form: str, *, complete: bool) -> Found | None:
+    words = line.strip().strip(_EDGES)
+    return Found(words, form, complete) if words.text and not _MARK.fullmatch(words.text) else None

@@ -17,7 +17,7 @@ from typing import Any
 from taboo_cluster.benchmarks.base import BENCHMARKS, BenchmarkEntry, Prompt, Verdict
 from taboo_cluster.benchmarks.few_shot import COT, DIRECT, Example, check_condition, checked, few_shot, instruction
 from taboo_cluster.benchmarks.outcome import verdict
-from taboo_cluster.benchmarks.short_answer import find_answer, is_no_answer, normalise, readings
+from taboo_cluster.benchmarks.short_answer import find_answer, is_no_answer, normalise, place_of, readings
 from taboo_cluster.benchmarks.sources import DataSet, Row, SplitOptions
 from taboo_cluster.errors import UserError
 from taboo_cluster.hashing import stable_hash
@@ -96,7 +96,8 @@ class TriviaQa:
             return verdict(completion, finish_reason, answer=None, final=False, score=0.0)
         canonical = normalise(item.gold)
         aliases = {normalise(alias): alias for alias in reversed(item.extras["aliases"])}
-        given = [normalise(reading) for reading in readings(found.text)]
+        read = readings(found.words)
+        given = [normalise(reading.text) for reading in read]
         right = canonical if canonical in given else next((form for form in given if form in aliases), None)
         answer = right or (None if is_no_answer(found.text) else given[0])
         return verdict(
@@ -107,6 +108,7 @@ class TriviaQa:
             score=float(right is not None),
             matched_alias=None if right in (None, canonical) else aliases[right],
             details={"form": found.form},
+            span=None if answer is None else place_of(read[given.index(answer)]),
         )
 
     def canaries(self) -> tuple[tuple[Item, str, bool], ...]:

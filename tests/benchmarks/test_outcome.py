@@ -58,7 +58,7 @@ def test_what_only_resembles_a_refusal(text: str) -> None:
     ],
 )
 def test_answer_part(text: str, part: str) -> None:
-    assert answer_part(text) == part
+    assert answer_part(text).text == part
 
 
 @pytest.mark.parametrize(
