@@ -18,6 +18,7 @@ from jobs import tokenization
 from jobs.cluster import Machines, cluster, full_disks, needs
 from jobs.monitor import Monitor
 from jobs.pool import Pool
+from jobs.probe import ProbeRun, unprobed
 from jobs.progress import SweepProgress
 from jobs.summary import conclude
 from jobs.texts import TextStore
@@ -80,17 +81,27 @@ def run_sweep(config: RunConfig) -> int:
     begun, earlier = launch.new_launch(config)
     with claim(begun.run_dir):
         sweep = prepare(config, begun, earlier)
-        stop = threading.Event()
+        stop, whole = threading.Event(), True
         with interruptible(stop):
-            if sweep.missing or tokenization.unfinished(sweep.config, begun.run_dir, sweep.works[0].benchmarks):
+            if sweep.missing or unfinished(sweep):
                 check_scorers(sweep.works)
                 # Twice: when Ray starts it puts a handler of its own in the place of ours.
                 with cluster(sweep.config.cluster) as machines, interruptible(stop):
-                    run(sweep, machines, stop)
+                    whole = run(sweep, machines, stop)
             else:
                 settle(sweep)
             conclude(sweep.config, sweep.launch, sweep.works)
-    return INTERRUPTED if stop.is_set() and sweep.missing else sweep.status
+    if stop.is_set() and (sweep.missing or not whole):
+        return INTERRUPTED
+    return sweep.status if whole else FAILED
+
+
+def unfinished(sweep: Sweep) -> bool:
+    """Whether something that is measured beside the trials is left to do."""
+    config, run_dir = sweep.config, sweep.launch.run_dir
+    return tokenization.unfinished(config, run_dir, sweep.works[0].benchmarks) or bool(
+        unprobed(config, run_dir, sweep.works)
+    )
 
 
 def prepare(config: RunConfig, begun: Launch, earlier: Sequence[Mapping[str, Any]]) -> Sweep:
@@ -145,8 +156,8 @@ def check_scorers(works: Sequence[ModelWork]) -> None:
         canary.check_scorer(benchmark)
 
 
-def run(sweep: Sweep, machines: Machines, stop: threading.Event) -> None:
-    """Do what is missing, until it is done or `stop` is set."""
+def run(sweep: Sweep, machines: Machines, stop: threading.Event) -> bool:
+    """Do what is missing, until it is done or `stop` is set; false where a probe that was asked for is not done."""
     config, begun = sweep.config, sweep.launch
     entry, _ = compose.engine_options(config)
     chosen = needs(config, machines, entry.uses_gpu)
@@ -203,6 +214,20 @@ def run(sweep: Sweep, machines: Machines, stop: threading.Event) -> None:
             texts.close()
             tokenizers.close()
             monitor.end(pool, state)
+    if not config.stability.probe:
+        return True
+    with SweepProgress("probe") as progress:
+        return ProbeRun(
+            config,
+            begun.run_dir,
+            [work for work in sweep.works if work.problem is None],
+            chosen,
+            cpus=machines.cpus,
+            gpus=float(len(machines.gpus)),
+            make_task=lambda work, need: make_task(work, need, 0),
+            progress=progress,
+            stopping=stop.is_set,
+        ).run()
 
 
 def settle(sweep: Sweep) -> None:

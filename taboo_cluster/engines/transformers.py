@@ -91,7 +91,7 @@ class TransformersEngine:
     def close(self) -> None:
         """Free the model."""
         del self._model
-        _free_memory()
+        free_memory()
 
     def _refused(self, request: Request) -> Completion | None:
         length = len(request.prompt_ids)
@@ -140,13 +140,13 @@ class TransformersEngine:
         try:
             completions = self._generate(batch)
         except Exception as error:
-            if isinstance(error, torch.AcceleratorError) and not _out_of_memory(error):
+            if isinstance(error, torch.AcceleratorError) and not out_of_memory(error):
                 raise EngineDied(f"the device failed: {_line(error)}") from error
-            fits = not _out_of_memory(error)
+            fits = not out_of_memory(error)
             kind = "generation_failed" if fits else "out_of_memory"
             completions = [Completion(request.key, None, kind, _line(error)) for request in batch]
         if not fits:
-            _free_memory()  # here, where the error no longer holds what the batch had allocated
+            free_memory()  # here, where the error no longer holds what the batch had allocated
         if fits or len(batch) == 1:
             yield from completions
             return
@@ -170,15 +170,11 @@ def build(model: ResolvedModel, options: TransformersOptions, hardware: Hardware
     """Load a model; raises UserError for one that cannot be loaded as asked."""
     if hardware.tensor_parallel > 1:
         raise UserError(f"{model.name}: the transformers engine runs a model on one GPU; use engine=vllm for several")
-    torch.set_num_threads(hardware.threads)
-    device = torch.device("cpu" if hardware.gpu_share is None else "cuda")
-    if hardware.gpu_share is not None:
-        torch.cuda.set_per_process_memory_fraction(hardware.gpu_share)
-    loaded = _load(model, device)
+    loaded = load_model(model, hardware)
     info = EngineInfo(
         name="transformers",
         version=f"{transformers.__version__}/torch {torch.__version__}",
-        settings={"device": device.type, "attention": loaded.config._attn_implementation},
+        settings={"device": loaded.device.type, "attention": loaded.config._attn_implementation},
     )
     return TransformersEngine(loaded, load_tokenizer(model), info, options)
 
@@ -193,7 +189,15 @@ def end_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> froze
     return frozenset(i for ids in told if ids is not None for i in (ids if isinstance(ids, list) else [ids]))
 
 
-def _load(model: ResolvedModel, device: torch.device) -> PreTrainedModel:
+def load_model(model: ResolvedModel, hardware: Hardware) -> PreTrainedModel:
+    """The model in memory, ready to be run; split over the GPUs where it was given several.
+
+    Raises UserError for one that cannot be loaded as asked.
+    """
+    torch.set_num_threads(hardware.threads)
+    device = torch.device("cpu" if hardware.gpu_share is None else "cuda")
+    if hardware.gpu_share is not None:
+        torch.cuda.set_per_process_memory_fraction(hardware.gpu_share)
     settings: dict[str, Any] = {
         "revision": None if model.is_local else model.revision,
         "trust_remote_code": model.trust_remote_code,
@@ -202,6 +206,8 @@ def _load(model: ResolvedModel, device: torch.device) -> PreTrainedModel:
     }
     if model.quantization != "none":
         settings |= {"quantization_config": _quantization(model), "device_map": {"": device}}
+    if hardware.tensor_parallel > 1:
+        settings["device_map"] = "auto"
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # it would fill a log
     auto: Any = AutoModelForCausalLM
     try:
@@ -210,7 +216,7 @@ def _load(model: ResolvedModel, device: torch.device) -> PreTrainedModel:
         raise UserError(f"{model.name} cannot be loaded from {model.source}: {_line(error)}") from error
     if missing := sorted(about["missing_keys"]):
         raise UserError(f"{model.name}: {model.source} lacks {len(missing)} weights of the model, {missing[0]} first")
-    ready: PreTrainedModel = loaded.eval() if model.quantization != "none" else loaded.eval().to(device)
+    ready: PreTrainedModel = loaded.eval() if "device_map" in settings else loaded.eval().to(device)
     return ready
 
 
@@ -236,13 +242,15 @@ def _mode(taboo: Taboo) -> tuple[str, str]:
     return taboo.trigger_name, taboo.word_start
 
 
-def _out_of_memory(error: BaseException) -> bool:
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory ran out."""
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or (
         isinstance(error, RuntimeError) and any(words in str(error) for words in _NO_MEMORY)
     )
 
 
-def _free_memory() -> None:
+def free_memory() -> None:
+    """Give back what no tensor holds any more."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()

@@ -273,8 +273,8 @@ def out_of_memory_above(rows: int, error: Exception) -> Any:
     ],
 )
 def test_every_way_of_running_out_of_memory_is_known(error: Exception) -> None:
-    assert engine_module._out_of_memory(error)
-    assert not engine_module._out_of_memory(RuntimeError("shape '[2, 3]' is invalid for input of size 5"))
+    assert engine_module.out_of_memory(error)
+    assert not engine_module.out_of_memory(RuntimeError("shape '[2, 3]' is invalid for input of size 5"))
 
 
 def test_a_batch_that_does_not_fit_is_halved(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
