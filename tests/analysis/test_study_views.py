@@ -22,6 +22,8 @@ from taboo_cluster.analysis.statistics import (
     wilson,
 )
 from taboo_cluster.config import ModelConfig
+from taboo_cluster.records.schema import TABLES
+from taboo_cluster.records.writer import PartWriter
 from taboo_cluster.tree import compose_tree, group_files
 from taboo_cluster.trial import Taboo
 
@@ -364,7 +366,12 @@ def test_every_shipped_sweep_shows_its_tables(run: Any, record: Record, perturbe
     rows += [record(str(i), i > 3, rank, **SAMPLED, sample_seed=0) for i in range(8) for rank in (0, 1)]
     stacks = ("typos", "stop_words", "typos→stop_words")
     rows += [perturbed(str(i), i > 5, stack, model=m) for i in range(8) for stack in stacks for m in models]
+    half = [{"name": "fragment", "family": "fragmentation", "params": '{"p": 0.5}'}]
+    halved = {"condition": "fragment(p=0.5)", "perturbations": half, "perturbation_seed": 1, "fragment_p": 0.5}
+    rows += [record(str(i), i > 5, **halved, model=m) for i in range(8) for m in models]
     run.write(*rows)
+    with PartWriter(f"{run.directory}/tables/tokenization", "part-t", TABLES["tokenization"]) as writer:
+        writer.add({"tokenizer_hash": "t", "benchmark": "absence", "item_id": "1", "cluster_id": "1", "entropy": 2.0})
     sweeps = group_files("sweep")
     assert set(sweeps) >= {
         "ablation", "alignment", "brittleness", "compounding", "dose", "forbidden_words", "quantization", "sampling",
