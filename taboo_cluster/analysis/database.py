@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from taboo_cluster.analysis.answers import ANSWERS, load_answers
 from taboo_cluster.analysis.bit_functions import add_bit_functions
 from taboo_cluster.analysis.functions import add_functions
+from taboo_cluster.analysis.stability_functions import add_stability_functions
 from taboo_cluster.analysis.tables import LONG_TEXTS, SIDE_TABLES, load_tables, run_seed
 from taboo_cluster.analysis.valley_functions import add_valley_functions
 from taboo_cluster.errors import UserError, unknown
@@ -142,6 +143,7 @@ def _open(dirs: Sequence[str], texts: bool) -> duckdb.DuckDBPyConnection:
     add_functions(connection, seed)
     add_bit_functions(connection, seed)
     add_valley_functions(connection, seed)
+    add_stability_functions(connection, seed)
     return connection
 
 

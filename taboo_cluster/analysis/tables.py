@@ -16,7 +16,7 @@ from taboo_cluster.records.storage import Store
 LONG_TEXTS = frozenset({"question", "prompt", "completion", "steps", "details", "token_ids", "positions"})
 """Columns that are not read unless asked for."""
 
-LOADED_AS = {"tokenization": "tokenized"}
+LOADED_AS = {"stability": "probed", "tokenization": "tokenized"}
 """Side tables whose name a view has: what they are called here, as `recorded` stands behind the view `records`."""
 
 SIDE_TABLES = tuple(LOADED_AS.get(name, name) for name in TABLES)
