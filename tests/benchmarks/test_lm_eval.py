@@ -207,6 +207,8 @@ def test_completions_are_scored_by_the_tasks_filter_and_metric(
     made = tasks.generated()
     verdict = made.score(made.items()[0], completion, "stop")
     assert (verdict.outcome, verdict.answer) == (outcome, answer)
+    place = completion.rfind("#### ") + len("#### ")
+    assert verdict.span == (None if answer is None else (place, place + 1))
     if outcome == "correct":
         assert verdict.details == {"task": "sums", "metrics": {"exact_match": 1.0}}
 

@@ -111,6 +111,22 @@ def test_the_same_scorer_changes_nothing(call: Call, made: tuple[Path, list[Item
     assert len(own) == 6
 
 
+def test_where_an_answer_was_read_is_kept_with_the_new_verdict(call: Call, made: tuple[Path, list[Item]]) -> None:
+    run_dir, _ = made
+    columns = "completion, answer, answer_start, answer_end"
+    before = shown(run_dir, columns)
+    assert call("rescore", str(run_dir))[0] == 0
+    assert shown(run_dir, columns) == before
+    places = {(row["answer"], row["answer_start"], row["answer_end"]) for row in table(run_dir, "scores")}
+    assert places == {row[1:] for row in before}
+    assert {str(text)[start:end] if answer else None for text, answer, start, end in before} == {  # type: ignore[misc]
+        answer for _, answer, _, _ in before
+    }
+    assert len(places) == 3
+    assert call("rescore", str(run_dir), *BROKEN)[0] == 0
+    assert {row[2:] for row in shown(run_dir, columns)} == {(None, None)}  # its scorer does not say
+
+
 def test_a_broken_extractor_and_back_lists_exactly_what_changed(call: Call, made: tuple[Path, list[Item]]) -> None:
     run_dir, (right, wrong, _) = made
     before, files = shown(run_dir), digests(run_dir)
