@@ -18,6 +18,7 @@ from taboo_cluster.launch import Launch
 from taboo_cluster.perturbations.stack import members
 from taboo_cluster.records.reader import parts
 from taboo_cluster.records.storage import Store
+from taboo_cluster.stability.prompt_search import CHOSEN, FOLDER, save
 
 RETENTION = "SELECT model, benchmark, taboo_rank, retention, ci_low, ci_high, n FROM retention"
 DROPS = "SELECT model, benchmark, perturbation, drop, ci_low, ci_high, n FROM perturbed"
@@ -81,13 +82,15 @@ def _up_to_date(store: Store) -> bool:
 def _show_results(config: RunConfig, run_dir: str, write: bool) -> None:
     """In a process of its own: over a large run DuckDB takes memory that it does not give back."""
     try:
-        closing = in_child(close, run_dir, [*config.table, SHORT, ERRORS], write)
+        chosen = [CHOSEN] if config.prompt_search else []
+        closing = in_child(close, run_dir, [*config.table, *chosen, SHORT, ERRORS], write)
     except (UserError, ChildFailed) as error:
         _warn(f"the results cannot be shown: {error}")
         return
     if closing.problem:
         _warn(closing.problem)
     *tables, short, errors = closing.tables
+    found = tables.pop().to_pylist() if chosen else []
     for table in tables:
         if len(table) == 0:  # of benchmarks or stages that this run does not have
             continue
@@ -100,6 +103,11 @@ def _show_results(config: RunConfig, run_dir: str, write: bool) -> None:
         print(
             f"warning: {row['model']} on {row['benchmark']}: a baseline takes {row['longest']} of max_tokens="
             f"{row['max_tokens']}; it should be twice the longest, or detours are cut and count as wrong"
+        )
+    for saved in save(Store.open(run_dir), config.prompts, found):
+        print(
+            f"Chosen for {saved.model} on {saved.benchmark}: {saved.prompt}. Use it with:  --config-dir "
+            f"{shlex.quote(f'{run_dir}/{FOLDER}')} prompt={saved.name}"
         )
     for row in errors.to_pylist():
         print(f"warning: {row['model']}: {row['n']} x {row['error_type']}, e.g. {row['example']}")

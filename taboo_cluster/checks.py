@@ -10,7 +10,7 @@ from pathlib import Path
 from taboo_cluster.benchmarks.base import BENCHMARKS, Benchmark
 from taboo_cluster.config import ModelConfig, RunConfig
 from taboo_cluster.errors import UserError, unknown
-from taboo_cluster.sweep import prompt_styles
+from taboo_cluster.sweep import conditions, prompt_styles
 
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "quantization": ("none", "nf4", "int8"),
@@ -122,9 +122,26 @@ def _check_benchmarks(config: RunConfig, benchmarks: Mapping[str, Benchmark]) ->
         for style in styles:
             if style not in benchmark.styles:
                 raise unknown(f"prompt_style of {name}", style, benchmark.styles)
-            if config.n_shots:  # refused by the benchmark that has not as many examples
-                item = benchmark.items()[0]
-                benchmark.prompt(item, item.question, style, config.n_shots)
+    if config.n_shots or config.prompts:  # refused by the benchmark that has not as many examples
+        for benchmark in benchmarks.values():
+            item = benchmark.items()[0]
+            asked = {(condition.prompt_style, condition.n_shots) for condition in conditions(config, benchmark)}
+            for style, n_shots in sorted(asked):
+                benchmark.prompt(item, item.question, style, n_shots)
+    _check_prompt_search(config, benchmarks)
+
+
+def _check_prompt_search(config: RunConfig, benchmarks: Mapping[str, Benchmark]) -> None:
+    search = config.prompt_search
+    if search is None:
+        return
+    if not 0 <= search.threshold <= 1:
+        raise UserError(f"prompt_search.threshold is an accuracy from 0 to 1, not {search.threshold:g}")
+    for benchmark in benchmarks.values():
+        for key in ("baseline", "fragile", "stubborn"):
+            style = getattr(search, key)
+            if style is not None and style not in prompt_styles(config, benchmark):
+                raise unknown(f"prompt_search.{key}", style, prompt_styles(config, benchmark))
 
 
 def _choice(setting: str, value: str, where: str) -> None:

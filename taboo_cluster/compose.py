@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from taboo_cluster.benchmarks.base import BENCHMARKS, Benchmark
 from taboo_cluster.checks import CHOICES, check, is_path
@@ -16,6 +16,7 @@ from taboo_cluster.drift import drift as drift
 from taboo_cluster.engines.base import ENGINES, EngineEntry
 from taboo_cluster.errors import UserError, unknown
 from taboo_cluster.perturbations.stack import canonical, members
+from taboo_cluster.prompting import Prompted
 from taboo_cluster.spec import Spec
 from taboo_cluster.tree import compose_tree, group_files
 from taboo_cluster.typed import build
@@ -112,7 +113,8 @@ def build_benchmark(config: RunConfig, name: str) -> Benchmark:
     options = build(entry.options, config.benchmark.get(name, {}), f"benchmark.{name}")
     if config.allow_unsafe_code and hasattr(options, "allow_unsafe_code"):
         options = replace(options, allow_unsafe_code=True)
-    return entry.build(options)
+    benchmark = entry.build(options)
+    return cast(Benchmark, Prompted(benchmark, config.prompts)) if config.prompts else benchmark
 
 
 def engine_options(config: RunConfig) -> tuple[EngineEntry, Any]:
@@ -193,6 +195,10 @@ def _absolute(config: RunConfig) -> RunConfig:
         models=[replace(model, path=_full(model.path, f"models.{model.name}.path")) for model in config.models],
         benchmark={name: _full_paths(options, f"benchmark.{name}") for name, options in config.benchmark.items()},
         engine=_full_paths(config.engine, "engine"),
+        prompts={
+            name: replace(prompt, pool_path=_full(prompt.pool_path, f"prompts.{name}.pool_path"))
+            for name, prompt in config.prompts.items()
+        },
         conditions=[_full_stack(stack) for stack in config.conditions],
         conditions_for={name: [_full_stack(one) for one in stacks] for name, stacks in config.conditions_for.items()},
     )

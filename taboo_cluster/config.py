@@ -83,6 +83,38 @@ class SamplingConfig:
 
 
 @dataclass(frozen=True)
+class PromptConfig:
+    """A prompt of the user's own, asked for by its name in `prompt_style`."""
+
+    instruction: str = ""
+    """Put in front of the question, for base models in front of the whole prompt."""
+    style: str | None = None
+    """The benchmark's style that it goes with; null takes its default."""
+    n_shots: int | None = None
+    """The benchmark's own worked examples; null takes as many as the run says."""
+    examples: list[dict[str, str]] = field(default_factory=list)
+    """Worked examples in their place: each a `question` and an `answer`, which shows the form asked for."""
+    pool_path: str | None = None
+    """JSONL file of such examples, from which `pool_n` are drawn."""
+    pool_n: int = 4
+    pool_seed: int = 0
+
+
+@dataclass(frozen=True)
+class PromptSearchConfig:
+    """Choosing among prompts by accuracy and stability (METHODS section 4)."""
+
+    baseline: str
+    """The prompt style that the others are compared with."""
+    threshold: float = 0.5
+    """Accuracy below which a prompt is not chosen."""
+    fragile: str | None = None
+    """The prompt for items that are right and fragile in the baseline; null leaves them."""
+    stubborn: str | None = None
+    """The prompt for items that are wrong and stubborn in the baseline; null leaves them."""
+
+
+@dataclass(frozen=True)
 class StabilityConfig:
     """The stability probe: once a model's trials are generated, one forward pass over each gives the bound (METHODS
     section 4) at every position; needs transformers and `record_tokens`."""
@@ -144,6 +176,10 @@ class RunConfig:
     """Seeds of each stack; a stack and a seed are one variant."""
     precisions: list[str] | None = None
     """Run every model in each of these (float32, bfloat16, float16, int8, nf4) instead of its own; null keeps that."""
+    prompts: dict[str, PromptConfig] = field(default_factory=dict)
+    """Prompts of the user's own by name, besides each benchmark's styles."""
+    prompt_search: PromptSearchConfig | None = None
+    """Choose among the prompts in `prompt_style` once all are done, and save the choice; null leaves it."""
     prompt_style: list[str] | str | None = None
     """One style or several (`[direct, cot]`), each with a baseline of its own; null takes each benchmark's default."""
     n_shots: int | None = None

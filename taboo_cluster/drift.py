@@ -46,6 +46,8 @@ def _pairs(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str
     yield from _common("", old, new, RUN)
     if not _styles(old) <= _styles(new):
         yield "prompt_style", old.get("prompt_style"), new.get("prompt_style")
+    prompts = old.get("prompts", {}), new.get("prompts", {})
+    yield from _common("prompts.", *prompts, prompts[1])
     yield "engine", old["engine"]["name"], new["engine"]["name"]
     if old["engine"]["name"] == new["engine"]["name"]:
         yield from _common("engine.", old["engine"], new["engine"], _deciding(new["engine"]))

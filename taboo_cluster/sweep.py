@@ -12,6 +12,7 @@ from taboo_cluster.benchmarks.base import Benchmark
 from taboo_cluster.config import RunConfig, SamplingConfig, TabooConfig
 from taboo_cluster.hashing import stable_hash, stable_rng
 from taboo_cluster.perturbations.stack import variant_seed
+from taboo_cluster.prompting import Prompted
 from taboo_cluster.trial import Condition, Item, ResolvedModel, Sampling, Taboo, Trial
 
 CHUNK = 256
@@ -45,7 +46,7 @@ def conditions(config: RunConfig, benchmark: Benchmark) -> list[Condition]:
 
     In the benchmark's default number of examples unless the config names another.
     """
-    shots = benchmark.default_shots if config.n_shots is None else config.n_shots
+    default = benchmark.default_shots if config.n_shots is None else config.n_shots
     none, *taboos = interventions(config.taboo)
     greedy, drawn = samplings(config.sampling)
     every = [(none, Sampling()), *((none, how) for how in drawn)]
@@ -54,6 +55,8 @@ def conditions(config: RunConfig, benchmark: Benchmark) -> list[Condition]:
     variants = [(stack, seed) for stack in stacks(config, benchmark) for seed in seeds]
     found: list[Condition] = []
     for style in prompt_styles(config, benchmark):
+        own = benchmark.shots(style) if isinstance(benchmark, Prompted) else None
+        shots = default if own is None else own
         clean = [Condition(style, shots, taboo, how) for taboo, how in every]
         perturbed = [replace(c, perturbations=stack, perturbation_seed=seed) for stack, seed in variants for c in clean]
         found += clean + perturbed

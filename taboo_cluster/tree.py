@@ -101,6 +101,8 @@ def _read(overrides: Sequence[str], config_dir: str | None) -> _Asked:
             asked.hydra.append(f"+sweep={asked.sweep}")
         elif override.key_or_group == "models":
             _read_models(override.value(), asked, config_dir)
+        elif override.key_or_group == "prompt":
+            asked.hydra.append(f"+prompt={_choice('prompt', override.value(), config_dir)}")
         elif override.key_or_group == "cluster" and isinstance(override.value(), str):
             asked.hydra.append(f"cluster={_choice('cluster', override.value(), config_dir)}")
         elif override.key_or_group == "engine" and isinstance(override.value(), str):

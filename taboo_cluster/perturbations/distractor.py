@@ -26,6 +26,14 @@ SENTENCES = (
 )
 """This project's own. None holds a number or anything that could be taken for one."""
 
+MISLEADING = (
+    "The neighbor works 7 days a week.",
+    "The bus takes 25 minutes to get there.",
+    "A ticket costs 12 dollars.",
+    "Her cousin is 34 years old.",
+)
+"""Facts with a number that seems to matter and does not, as in the token constraint bound's one case."""
+
 _WORD = regex.compile(r"\p{L}{4,}")
 _SENTENCE_END = regex.compile(r"(?<=[\p{Ll}\d]{3}[.?!]) +(?=\p{Lu})")
 """White space between two sentences: no abbreviation, number or initial before it."""
@@ -38,6 +46,11 @@ class Options:
     place: Literal["front", "middle", "end"] = "middle"
     """`front` or `end` of the question, or in the `middle`: before its last sentence, where that asks (`?`) and is not
     the only one; else in front. In a program it is always a comment in front."""
+    misleading: bool | None = None
+    """true: a fact with a number that seems to matter. A name without it means the same as with false."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "misleading", self.misleading or None)
 
 
 def distractor(subject: Subject, options: Options, rng: np.random.Generator) -> Subject:
@@ -48,8 +61,9 @@ def distractor(subject: Subject, options: Options, rng: np.random.Generator) -> 
     """
     question = subject.item.question
     words = _words(question)
-    order = rng.permutation(len(SENTENCES)).tolist()
-    sentence = next((SENTENCES[n] for n in order if words.isdisjoint(_words(SENTENCES[n]))), None)
+    sentences = MISLEADING if options.misleading else SENTENCES
+    order = rng.permutation(len(sentences)).tolist()
+    sentence = next((sentences[n] for n in order if words.isdisjoint(_words(sentences[n]))), None)
     if sentence is None:
         return subject
     if "entry_point" in subject.item.extras:
