@@ -48,7 +48,8 @@ def exact_norm(
         odds.append(some)
         squares.append(r.square().sum(1))
         lengths.append(sloped.square() @ norms)
-    linear, quadratic = (memory @ weight).double().view(2, count, -1)
+    products = (memory @ weight).double()
+    linear, quadratic = products[:count], products[count:]
     all_odds, square, length = Odds.join(odds), torch.cat(squares).double(), torch.cat(lengths).double()
 
     mean = linear - all_odds.rivals[:, None] * top

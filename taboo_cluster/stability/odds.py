@@ -58,12 +58,13 @@ def odds_of(raw: torch.Tensor, first: torch.Tensor, output: OutputMap) -> tuple[
         output: what makes logits of them.
 
     Returns:
-        The odds, and r [n, V] = exp(z_i - z_2), 0 at the top token.
+        The odds, and r [n, V] = exp(z_i - z_2), 0 at the top token and where it is below 1e-15 (float32).
     """
     shaped = output.shaped(raw)
     best = shaped.gather(1, first[:, :2])
     below = shaped - best[:, 1:]
-    r = below.exp().scatter_(1, first[:, :1], 0)
+    # What is too small to add to the sums is cut off: squares that are subnormal make a product many times slower.
+    r = torch.nn.functional.threshold_(below.exp(), torch.finfo(raw.dtype).tiny ** 0.4, 0).scatter_(1, first[:, :1], 0)
     weighted = torch.bmm(r[:, None], below[:, :, None])[:, 0, 0]  # a product of sums, without a temporary of r's size
     best = best.double()
     return Odds(best[:, 0] - best[:, 1], r.sum(1).double(), weighted.double()), r
