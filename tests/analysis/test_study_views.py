@@ -24,6 +24,7 @@ from taboo_cluster.analysis.statistics import (
 from taboo_cluster.config import ModelConfig
 from taboo_cluster.records.schema import TABLES
 from taboo_cluster.records.writer import PartWriter
+from taboo_cluster.rows import now
 from taboo_cluster.tree import compose_tree, group_files
 from taboo_cluster.trial import Taboo
 
@@ -372,10 +373,16 @@ def test_every_shipped_sweep_shows_its_tables(run: Any, record: Record, perturbe
     run.write(*rows)
     with PartWriter(f"{run.directory}/tables/tokenization", "part-t", TABLES["tokenization"]) as writer:
         writer.add({"tokenizer_hash": "t", "benchmark": "absence", "item_id": "1", "cluster_id": "1", "entropy": 2.0})
+    answered = {"epsilon": 1.0, "probed_at": now(), "tcb_answer": 1.0, "entropy_answer": 1.0, "margin_answer": 1.0}
+    answered |= {"top1_answer": 0.5, "flip_radius_answer": 0.5}
+    of_trial = ("trial_id", "attempt", "run_id", "model")
+    with PartWriter(f"{run.directory}/tables/stability", "part-s", TABLES["stability"]) as writer:
+        for row in rows:
+            writer.add({name: row[name] for name in of_trial} | answered)
     sweeps = group_files("sweep")
     assert set(sweeps) >= {
         "ablation", "alignment", "brittleness", "compounding", "dose", "forbidden_words", "quantization", "sampling",
-        "scale",
+        "scale", "stability",
     }  # fmt: skip
     connection = open_runs([run.directory])
     for name, file in sweeps.items():

@@ -1,10 +1,11 @@
 -- Does the bound of the undisturbed trial tell which right answers flip, better than simpler numbers do?
 -- One row per model, benchmark, prompt style, kind of disturbance and predictor. kind: `perturbation` (every perturbed
--- cell without taboo, pooled) or `taboo` (the cells of one taboo_rank without perturbation, pooled); greedy. Of the n trials whose item is right in the baseline and has all numbers there, n_flips are wrong. auroc: the
--- probability that one that flips scores higher than one that stays, ties counting 1/2; null with one class. A flip is
--- expected where tcb (ln of tcb_answer), margin, top1 and flip_radius are low and entropy is high. delta: that minus the
--- best of the other predictors. ci: bootstrap over items (the best of the others chosen anew in each resample).
--- n_unknown: trials of items right in the baseline that lack a number.
+-- cell without taboo, pooled) or `taboo` (the cells of one taboo_rank without perturbation, pooled); greedy. Of the n
+-- trials whose item is right in the baseline and has all numbers there, n_flips are wrong. auroc: the probability that
+-- one that flips scores higher than one that stays, ties counting 1/2; null with one class. A flip is expected where tcb
+-- (ln of tcb_answer), margin, top1 and flip_radius are low and entropy is high. delta: that minus the best of the other
+-- predictors. ci: bootstrap over items (the best of the others chosen anew in each resample). n_unknown: trials of
+-- items right in the baseline whose probe lacks a number.
 WITH bounds AS (
     SELECT
         baseline_id, item_id, ln(tcb_answer) AS tcb, entropy_answer AS entropy, margin_answer AS margin,

@@ -1,12 +1,13 @@
 -- How far may the hidden state move before the next token's distribution does?
 -- One row per cell with probed trials (replicate 0). tcb = epsilon / ||J||_F, in units of the hidden state; averages of
 -- it, of tcb_relative (over the hidden state's norm: the one to compare across models) and of flip_radius (the smallest
--- move that changes the greedy token) are geometric. tcb_answer: where the answer's first token is predicted, over the n
--- trials that have one, ci: bootstrap over items; tcb_answer_min: least over the answer's tokens; tcb_prompt: at the
--- prompt's last position; tcb_mean, tcb_p10, tcb_min: over each completion's tokens. tcb_right, tcb_wrong: tcb_answer of
--- trials answered right and wrong. entropy in bits, margin: ln of the best over the second token's probability; both
--- where tcb_answer is, with _prompt at the prompt's end. saturated_share: of all tokens, those whose Jacobian is 0 in
--- floating point. n_unknown: probed trials without a tcb_answer, most_unknown the commonest reason.
+-- move that changes the greedy token; a tie, 0, is left out) are geometric. tcb_answer: where the answer's first token
+-- is predicted, over the n trials that have one, ci: bootstrap over items; tcb_answer_min: least over the answer's
+-- tokens; tcb_prompt: at the prompt's last position; tcb_mean, tcb_p10, tcb_min: over each completion's tokens.
+-- tcb_right, tcb_wrong: tcb_answer of trials answered right and wrong. entropy in bits, margin: ln of the best over the
+-- second token's probability; both where tcb_answer is, with _prompt at the prompt's end. saturated_share: of all
+-- tokens, those whose Jacobian is 0 in floating point. n_unknown: probed trials without a tcb_answer, most_unknown the
+-- commonest reason. n_missing: items without a probed trial.
 WITH trials AS MATERIALIZED (FROM _probed),
 clusters AS (
     SELECT cell_id, cluster_id, sum(ln(tcb_answer)) AS total, CAST(count(tcb_answer) AS DOUBLE) AS n
