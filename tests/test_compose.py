@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from taboo_cluster.compose import build_benchmark, engine_options, from_dict, load_config, to_dict
-from taboo_cluster.config import RunConfig, SamplingConfig
+from taboo_cluster.config import PromptConfig, RunConfig, SamplingConfig
 from taboo_cluster.engines.base import ENGINES
 from taboo_cluster.engines.scripted import ScriptedOptions
 from taboo_cluster.errors import UserError
@@ -133,6 +133,8 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "variants": ("2", 2),
     "record_steps": ("false", False),
     "record_entropy": ("true", True),
+    "record_tokens": ("true", True),
+    "prompts": ("{mine:{instruction:look}}", {"mine": PromptConfig("look")}),
     "tokenization": ("true", True),
     "allow_unsafe_code": ("true", True),
     "table": ("['SELECT 1']", ["SELECT 1"]),
@@ -141,7 +143,7 @@ SAMPLES: dict[str, tuple[str, Any]] = {
 
 
 def test_every_key_can_be_set_with_and_without_plus() -> None:
-    groups = {"sweep", "models", "benchmark", "engine", "cluster", "taboo", "sampling"}
+    groups = {"sweep", "models", "benchmark", "engine", "cluster", "taboo", "sampling", "stability", "prompt_search"}
     assert set(SAMPLES) | groups | {"precisions"} == {f.name for f in fields(RunConfig)}
     settings = [f"{name}={text}" for name, (text, _) in SAMPLES.items()]
     settings += ["taboo.ranks=[2]", "taboo.protect_special=true", "cluster.cpus=2", "engine.seed=4"]
@@ -327,8 +329,8 @@ def test_bad_values_end_in_one_helpful_line(override: str, said: str) -> None:
 
 def test_a_sweep_is_needed_and_known() -> None:
     known = (
-        "ablation, alignment, brittleness, compounding, dose, forbidden_words, quantization, sampling, scale, "
-        "uncanny_valley"
+        "ablation, alignment, brittleness, compounding, dose, forbidden_words, prompt_search, quantization, sampling, "
+        "scale, stability, uncanny_valley"
     )
     assert fails("limit=3") == f"no sweep given: add +sweep=NAME. Known: {known}"
     assert "unknown sweep 'alignmnt' - did you mean 'alignment'?" in fails("+sweep=alignmnt")

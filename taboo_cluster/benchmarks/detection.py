@@ -7,7 +7,7 @@ target lines; what a model sees is made of the item's `Pages`, cut to what fits 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from taboo_cluster.benchmarks.base import Prompt, Verdict
@@ -15,7 +15,7 @@ from taboo_cluster.benchmarks.document_sources import DOMAINS, DocumentOptions, 
 from taboo_cluster.benchmarks.few_shot import COT, DIRECT, check_condition, checked
 from taboo_cluster.benchmarks.line_lists import SCORER_VERSION, read_lines, score_lines
 from taboo_cluster.benchmarks.line_marks import normalised
-from taboo_cluster.benchmarks.outcome import verdict
+from taboo_cluster.benchmarks.outcome import verdict, without_reasoning
 from taboo_cluster.documents import PAGES, Document, Pages, Task, bare_line
 from taboo_cluster.errors import SKIPPED, TrialError, UserError
 from taboo_cluster.fragmentation import EVERY_SLOT
@@ -150,15 +150,14 @@ class Detection:
         present = versions.second if absence else versions.first
         known = frozenset(map(normalised, (*versions.first, *versions.second)))
         named = read_lines(completion, known, finish_reason == "length", HEADINGS)
-        found = score_lines(named or (), versions.targets, present, completion)
-        counts = {name: value for name, value in asdict(found).items() if name not in ("per_line", "f1")}
+        found = score_lines(named or (), versions.targets, present, without_reasoning(completion))
         return verdict(
             completion,
             finish_reason,
             answer=None if named is None else "\n".join(named),
             final=named is not None,
             score=found.f1,
-            lines={"total": pages.total, "kept": pages.used, **counts},
+            lines={"total": pages.total, "kept": pages.used, **found.numbers},
             details={"lines": found.per_line},
         )
 

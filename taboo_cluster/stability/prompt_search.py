@@ -43,7 +43,9 @@ def save(store: Store, prompts: Mapping[str, PromptConfig], rows: Sequence[Mappi
         name = "-".join([model_slug(row["model"]), *precision, row["benchmark"]])
         settings: dict[str, Any] = {"prompt_style": style}
         if style in prompts:
-            settings["prompts"] = {style: asdict(prompts[style])}
+            chosen = prompts[style]
+            own = chosen.examples or chosen.pool_path
+            settings["prompts"] = {style: asdict(chosen) | ({} if own else {"n_shots": row["n_shots"]})}
         text = (
             f"# @package _global_\n# Chosen for {row['model']} on {row['benchmark']} by a prompt search.\n"
             f"{yaml.safe_dump(settings, allow_unicode=True, sort_keys=False)}"
