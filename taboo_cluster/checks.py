@@ -124,7 +124,10 @@ def _check_benchmarks(config: RunConfig, benchmarks: Mapping[str, Benchmark]) ->
                 raise unknown(f"prompt_style of {name}", style, benchmark.styles)
     if config.n_shots or config.prompts:  # refused by the benchmark that has not as many examples
         for benchmark in benchmarks.values():
-            item = benchmark.items()[0]
+            try:
+                item = benchmark.items()[0]
+            except UserError:  # said when they are needed: a plan can do without
+                continue
             asked = {(condition.prompt_style, condition.n_shots) for condition in conditions(config, benchmark)}
             for style, n_shots in sorted(asked):
                 benchmark.prompt(item, item.question, style, n_shots)
