@@ -51,7 +51,7 @@ def test_two_models_on_poems_at_eleven_levels(tmp_path: Path) -> None:
     command(
         "+sweep=uncanny_valley", f"models={models}", "benchmarks=[absence,needle]", "suite_domains=[poems]",
         *documents, "engine=vllm", f"engine.max_model_len={CONTEXT}", "engine.max_num_seqs=32",
-        "cluster.cpus_per_engine=2", f"run_dir={run_dir}",
+        "cluster.cpus=1", f"run_dir={run_dir}",
     )  # fmt: skip
     minutes = (time.monotonic() - began) / 60
     counts = json.loads(
