@@ -20,6 +20,7 @@ from taboo_cluster.records.writer import PartWriter
 from taboo_cluster.rows import Row
 from taboo_cluster.stability import trials
 from taboo_cluster.stability.probe import Case, Probe, Probed
+from taboo_cluster.taboo.pieces import Pieces, read_pieces
 
 
 @ray.remote(concurrency_groups={"control": 1})  # type: ignore[call-overload]  # missing in Ray's annotations
@@ -47,6 +48,7 @@ class ProbeActor:
         life = Life(task)
         wanted = trials.to_probe(task.run_dir, model) - trials.probed(task.run_dir, settings)
         tokenizer = load_tokenizer(model)
+        pieces = read_pieces(tokenizer)
         folder, stem = f"{task.run_dir}/tables/{trials.TABLE}", f"part-{task.launch_id}-{life.worker_id}"
         probe = Probe(
             load_model(model, task.hardware),
@@ -59,7 +61,7 @@ class ProbeActor:
             for rows in trials.left(task.run_dir, model, wanted):
                 if self._stopped.is_set():
                     break
-                for row, found in probed(rows, probe, tokenizer):
+                for row, found in probed(rows, probe, tokenizer, pieces):
                     writer.add(trials.stability_row(row, model, settings, found))
                     self._done += 1
         life.end()
@@ -76,10 +78,12 @@ class ProbeActor:
         self._stopped.set()
 
 
-def probed(rows: Sequence[Row], probe: Probe, tokenizer: PreTrainedTokenizerBase) -> Iterator[tuple[Row, Probed | str]]:
+def probed(
+    rows: Sequence[Row], probe: Probe, tokenizer: PreTrainedTokenizerBase, pieces: Pieces
+) -> Iterator[tuple[Row, Probed | str]]:
     """Each record with what was measured of it, or why nothing was."""
     by_trial = {row["trial_id"]: row for row in rows}
-    cases = {trial_id: trials.case(row, tokenizer) for trial_id, row in by_trial.items()}
+    cases = {trial_id: trials.case(row, tokenizer, pieces) for trial_id, row in by_trial.items()}
     yield from ((by_trial[trial_id], why) for trial_id, why in cases.items() if isinstance(why, str))
     known = {trial_id: case for trial_id, case in cases.items() if isinstance(case, Case)}
     yield from ((by_trial[trial_id], found) for trial_id, found in probe.run(known))

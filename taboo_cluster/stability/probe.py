@@ -11,12 +11,13 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import torch
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel
 
 from taboo_cluster.engines.transformers import free_memory, out_of_memory
 from taboo_cluster.errors import UserError
 from taboo_cluster.stability.bound import Bound, bound
 from taboo_cluster.stability.output_map import OutputMap, output_map_of
+from taboo_cluster.taboo.pieces import Pieces
 
 TOLERANCE = {torch.float32: 1e-3, torch.float64: 1e-6}
 """Of the logits made from hidden state and output matrix against the model's own, relative to their spread; 16-bit
@@ -137,22 +138,25 @@ class Probe:
 
 
 def token_span(
-    tokenizer: PreTrainedTokenizerBase, token_ids: Sequence[int], completion: str, start: int, end: int
+    pieces: Pieces, token_ids: Sequence[int], completion: str, start: int, end: int
 ) -> tuple[int, int] | None:
     """The tokens that spell the characters from `start` to `end`: the first, and the one after the last.
 
-    None where the tokens do not spell the completion up to there.
+    A character of several tokens begins with the first of them. None where the tokens do not spell the completion up
+    to there.
     """
 
     def spelled(count: int) -> str:
-        return str(tokenizer.decode(list(token_ids[:count]), skip_special_tokens=True))
+        return pieces.text(token_ids[:count])
 
     if not spelled(len(token_ids)).startswith(completion[:end]):
         return None
     counts = range(len(token_ids) + 1)
     first = bisect_left(counts, start + 1, key=lambda count: len(spelled(count))) - 1
     last = bisect_left(counts, end, key=lambda count: len(spelled(count)))
-    return first, max(last, first + 1)
+    while last < len(token_ids) and not spelled(last).startswith(completion[:end]):
+        last += 1  # the last character is not whole
+    return first, last
 
 
 def _length(case: Case) -> int:

@@ -11,12 +11,13 @@ from transformers import PreTrainedTokenizerBase
 
 from taboo_cluster.config import StabilityConfig
 from taboo_cluster.prompts import bos_to_add
-from taboo_cluster.records.reader import RECORDS, read_part_by_part, read_parts, side_table
+from taboo_cluster.records.reader import BEST_FIRST, RECORDS, read_part_by_part, read_parts, side_table
 from taboo_cluster.records.schema import RECORD
 from taboo_cluster.records.storage import Store
 from taboo_cluster.records.writer import model_slug
 from taboo_cluster.rows import Row, now
 from taboo_cluster.stability.probe import Case, Probed, token_span
+from taboo_cluster.taboo.pieces import Pieces
 from taboo_cluster.trial import ResolvedModel
 
 TABLE = "stability"
@@ -52,8 +53,11 @@ def probed(run_dir: str, config: StabilityConfig) -> set[Key]:
 
 
 def to_probe(run_dir: str, model: ResolvedModel) -> set[Key]:
-    """The model's trials that have a completion."""
-    query = f"SELECT trial_id, attempt FROM parts WHERE {_OF_MODEL}"
+    """The model's trials that have a completion, each with the attempt that the views show."""
+    query = f"""
+        SELECT trial_id, attempt FROM parts WHERE {_OF_MODEL}
+        QUALIFY row_number() OVER (PARTITION BY trial_id ORDER BY {BEST_FIRST}) = 1
+    """
     with duckdb.connect() as connection:
         found = read_parts(
             connection,
@@ -81,7 +85,7 @@ def left(run_dir: str, model: ResolvedModel, wanted: Collection[Key]) -> Iterato
                 yield rows
 
 
-def case(row: Mapping[str, Any], tokenizer: PreTrainedTokenizerBase) -> Case | str:
+def case(row: Mapping[str, Any], tokenizer: PreTrainedTokenizerBase, pieces: Pieces) -> Case | str:
     """A record as the probe takes it, or why it cannot be probed."""
     prompt_ids = _prompt_ids(row["prompt"], tokenizer)
     if len(prompt_ids) != row["prompt_tokens"]:
@@ -94,7 +98,7 @@ def case(row: Mapping[str, Any], tokenizer: PreTrainedTokenizerBase) -> Case | s
     start, end = row["answer_start"], row["answer_end"]
     if start is None:
         return Case(prompt_ids, tuple(tokens), None, "no answer was read in one place of the completion")
-    span = token_span(tokenizer, tokens, row["completion"], start, end)
+    span = token_span(pieces, tokens, row["completion"], start, end)
     why = None if span else "the tokens do not spell the completion up to its answer"
     return Case(prompt_ids, tuple(tokens), span, why)
 
