@@ -396,10 +396,9 @@ def test_answers_that_stand_in_no_one_place() -> None:
 
 
 def test_a_verdict_keeps_the_place_of_an_answer_that_counts() -> None:
-    made = {"answer": "42", "score": 1.0, "span": (0, 2)}
-    assert verdict("42", "stop", final=False, **made).span == (0, 2)  # type: ignore[arg-type]
-    assert verdict("42", "length", final=False, **made).span is None  # type: ignore[arg-type]
-    assert verdict("\u200b", "stop", final=True, **made).span is None  # type: ignore[arg-type]
+    assert verdict("42", "stop", answer="42", final=False, score=1.0, span=(0, 2)).span == (0, 2)
+    assert verdict("42", "length", answer="42", final=False, score=1.0, span=(0, 2)).span is None
+    assert verdict("\u200b", "stop", answer="42", final=True, score=1.0, span=(0, 1)).span is None
 
 
 # --- whatever stands around ---
@@ -444,7 +443,7 @@ def test_what_stands_in_the_place_of_a_number_is_the_answer(before: str, written
 
 def exact(written: str) -> str | None:
     found = extract_number(f"#### {written}")
-    return found and found.text
+    return found.text if found else None
 
 
 @given(
