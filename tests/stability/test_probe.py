@@ -11,7 +11,6 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from taboo_cluster.errors import UserError
-from taboo_cluster.stability import probe as probe_module
 from taboo_cluster.stability.bound import Bound, bound
 from taboo_cluster.stability.output_map import OutputMap
 from taboo_cluster.stability.probe import Case, Probe, Probed, token_span
@@ -221,11 +220,11 @@ def test_a_model_without_an_output_matrix_is_refused(
 def test_bfloat16_is_within_its_rounding(base_model: PreTrainedModel, cases: dict[str, Case]) -> None:
     """Of the states, that is: the bound itself is computed in float32."""
     exact = found(probe_of(base_model), cases)
-    half = base_model.to(torch.bfloat16)
+    model: Any = base_model
     try:
-        rounded = found(probe_of(half), cases)
+        rounded = found(probe_of(model.to(torch.bfloat16)), cases)
     finally:
-        base_model.to(torch.float32)
+        model.to(torch.float32)
     for name in cases:
         off = (rounded[name].logprob - exact[name].logprob).abs()
         assert off[~off.isnan()].median() < 0.1
@@ -237,7 +236,12 @@ def test_the_models_own_logits_are_asked_for_once(
 ) -> None:
     asked = []
     check = Probe._check
-    monkeypatch.setattr(probe_module.Probe, "_check", lambda *given: (asked.append(1), check(*given)))
+
+    def checked(*given: Any) -> None:
+        asked.append(1)
+        check(*given)
+
+    monkeypatch.setattr(Probe, "_check", checked)
     probe = probe_of(base_model, batch_tokens=1)
     found(probe, cases)
     found(probe, cases)
