@@ -24,8 +24,9 @@ POLL_S = 1.0
 
 
 def unprobed(config: RunConfig, run_dir: str, works: Sequence[ModelWork]) -> dict[int, int]:
-    """Index of a model -> its trials that are left to probe; empty where the config asks for no probe."""
-    if not config.stability.probe:
+    """Index of a model -> its trials that are left to probe; empty where the config asks for no probe, or a server holds
+    the models."""
+    if not config.stability.probe or compose.engine_options(config)[0].served:
         return {}
     done = trials.probed(run_dir, config.stability)
     counts = {work.index: len(trials.to_probe(run_dir, work.model) - done) for work in works}
@@ -71,12 +72,11 @@ class ProbeRun:
         stopping: Callable[[], bool],
     ) -> None:
         left = unprobed(config, run_dir, works)
-        served = compose.engine_options(config)[0].served
-        self._models = [_Model(w, needs[w.index], left[w.index]) for w in works if w.index in left and not served]
+        self._models = [_Model(work, needs[work.index], left[work.index]) for work in works if work.index in left]
         self._cpus, self._gpus = cpus, gpus
         self._make_task, self._progress, self._stopping = make_task, progress, stopping
         self._calls: dict[Any, tuple[_Model, str]] = {}
-        if left and served:
+        if compose.engine_options(config)[0].served:
             progress.line("warning: a server holds the models: their hidden states cannot be probed")
 
     def run(self) -> bool:
