@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 import ray
 from transformers import PreTrainedTokenizerBase
@@ -58,12 +59,14 @@ class ProbeActor:
             batch_tokens=settings.batch_tokens,
         )
         with PartWriter(folder, stem, TABLES[trials.TABLE]) as writer:
-            for rows in trials.left(task.run_dir, model, wanted):
-                if self._stopped.is_set():
-                    break
-                for row, found in probed(rows, probe, tokenizer, pieces):
-                    writer.add(trials.stability_row(row, model, settings, found))
-                    self._done += 1
+            measured = (
+                pair
+                for rows in trials.left(task.run_dir, model, wanted)
+                for pair in probed(rows, probe, tokenizer, pieces)
+            )
+            for row, found in takewhile(lambda _: not self._stopped.is_set(), measured):
+                writer.add(trials.stability_row(row, model, settings, found))
+                self._done += 1
         life.end()
         return self._done
 

@@ -21,11 +21,13 @@ from taboo_cluster.stability import trials
 RESTARTS = 2
 """Times an actor may be started again."""
 POLL_S = 1.0
+GRACE_S = 30.0
+"""Seconds that an actor gets to end when the sweep is interrupted."""
 
 
 def unprobed(config: RunConfig, run_dir: str, works: Sequence[ModelWork]) -> dict[int, int]:
-    """Index of a model -> its trials that are left to probe; empty where the config asks for no probe, or a server holds
-    the models."""
+    """Index of a model -> its trials that are left to probe; empty where no probe is asked for or a server holds the
+    models."""
     if not config.stability.probe or compose.engine_options(config)[0].served:
         return {}
     done = trials.probed(run_dir, config.stability)
@@ -88,9 +90,7 @@ class ProbeRun:
                     break
                 self._wait()
         finally:
-            for model in self._models:
-                if model.actor is not None:
-                    ray.kill(model.actor)
+            self._stop()
             self._show(last=True)
         return all(model.state == "done" for model in self._models)
 
@@ -138,6 +138,16 @@ class ProbeRun:
         model.done = max(model.done, done)
         if kind == "run":
             self._end(model, "done")
+
+    def _stop(self) -> None:
+        """End the actors that are left, what they have probed on disk."""
+        running = [model.actor for model in self._models if model.actor is not None]
+        for actor in running:
+            actor.stop.remote()
+        if runs := [call for call, (_, kind) in self._calls.items() if kind == "run"]:
+            ray.wait(runs, num_returns=len(runs), timeout=GRACE_S)
+        for actor in running:
+            ray.kill(actor)
 
     def _end(self, model: _Model, state: str) -> None:
         model.state = state
