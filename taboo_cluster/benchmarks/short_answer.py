@@ -39,7 +39,6 @@ _TAG = re.compile(r"<answer>(.*?)</answer>", re.IGNORECASE | re.DOTALL)
 _TAG_END, _LINE_END = re.compile("</answer>"), re.compile("\n")
 _WRAPPED = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mbox)\s*\{([^{}]*)\}")
 _EDGES = "*_`\"'“”‘’$ \t"
-_END_MARKS = ".,;:!?"
 _SENTENCE_END = re.compile(
     r"(?:(?<=\d)|(?<=\w\w\w)(?<!Mrs)(?<!Gen)(?<!Col)(?<!Rev)(?<!Sgt)(?<!Prof)(?<!Capt)|(?<=[\"')”’]))"
     r"[.!][\"')”’]?\s+(?=[A-Z(\"“])"
@@ -112,11 +111,14 @@ def readings(answer: Traced) -> list[Traced]:
 
 
 def place_of(reading: Traced) -> tuple[int, int]:
-    """Where in the completion the words of a reading stand: without quotes and emphasis, and marks at their end.
+    """Where in the completion the words of a reading stand: without quotes before them and punctuation after them.
 
     The reading must hold something that `normalise` leaves.
     """
-    return reading.strip().lstrip(_EDGES).rstrip(_EDGES + _END_MARKS).span
+    words = reading.lstrip().lstrip(_EDGES)
+    while not normalise(words.text[-1]):
+        words = words[:-1]
+    return words.span
 
 
 def is_no_answer(answer: str) -> bool:

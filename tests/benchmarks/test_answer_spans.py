@@ -306,6 +306,7 @@ def test_every_benchmark_of_letters_tells_the_place() -> None:
         "<think>Answer: Dickens</think>⟦Mark Twain⟧",
         "<think>x</think>\u200b It was written by a man who was called ⟦Twain⟧.",
         "⟦Mark Twain⟧ (Samuel Clemens)",
+        "“⟦Mark Twain⟧” (he)!",
         "⟦Mark Twain⟧. He wrote Tom Sawyer.",
         "⟦Mark Twain⟧, because he wrote it",
         "The author is ⟦Ｍａｒｋ Twain⟧!",
@@ -321,7 +322,7 @@ def test_right_answers_in_words(text: str) -> None:
     [
         "Answer: ⟦Charles Dickens⟧.",
         "⟦Not Mark Twain⟧",
-        "Answer: ⟦The Sea (of Tranquility)⟧",
+        "Answer: ⟦The Sea (of Tranquility⟧)",
         "Answer: ⟦-5⟧",
         "<think>Mark Twain</think>\n\n“⟦Dickens⟧”",
     ],
@@ -465,7 +466,8 @@ def test_what_stands_in_the_place_of_words_is_the_answer(before: str, form: str,
         found = trivia(completion)
         assert (found.span is None) == (found.answer is None)
         if found.correct and found.span is not None:
-            assert normalise(completion[slice(*found.span)]) == found.answer
+            there = completion[slice(*found.span)]  # a remark may stand inside it
+            assert found.answer in (normalise(there), normalise(re.sub(r"\([^()]*\)", "", there)))
 
 
 @given(st.text(max_size=60))
