@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 from typing import Any
 
@@ -74,6 +75,9 @@ def test_flips_by_hand(run: Any, record: Record, perturbed: Record) -> None:
         ("x", "z", 0, 0.55, 0.35, None, None, False, 1.0),
         ("y", "z", 0, 0.45, 0.5, None, None, False, 1.0),
     ]
+    # x and y: 3 of 20 items right for y alone, so a variance of 3/20 - 0.15^2 of each item's difference.
+    row = run.one("SELECT mde FROM ranking_flips WHERE model_second = 'y'")
+    assert row["mde"] == pytest.approx(2.80 * math.sqrt((3 / 20 - 0.15**2) / 20))
 
 
 def test_correlations_by_hand(run: Any, record: Record, perturbed: Record) -> None:
