@@ -36,7 +36,7 @@ def load_answers(connection: duckdb.DuckDBPyConnection, run_seed: int) -> None:
             SELECT
                 cell_id,
                 CAST(ROW(benchmark, split) AS VARCHAR) AS task,
-                hash(perturbations, perturbation_seed) AS variant
+                stack_hash(perturbations, perturbation_seed) AS variant
             FROM cells
             SEMI JOIN perturbed USING (benchmark, split)
         ),

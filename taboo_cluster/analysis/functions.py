@@ -44,6 +44,7 @@ def add_functions(connection: duckdb.DuckDBPyConnection, run_seed: int) -> None:
     bootstrap_mean(view, cell, list(member), list(cluster), list(k), list(n))   the same, of the mean of k / n over
                                                         members (seeds)
     stack_name(condition, perturbations)                the stack of a condition as text; NULL without any
+    stack_hash(perturbations, seed)                     one number for a stack and its seed
     dose_curve(cell, list(rank), list(cluster), list(k), list(n), list(bits), list(steps))   the fields of `dose.Curve`
 
     Each histogram is over clusters. Lists hold an entry for each cluster and member (rank), in any order; what has
@@ -52,6 +53,11 @@ def add_functions(connection: duckdb.DuckDBPyConnection, run_seed: int) -> None:
     connection.execute(
         "CREATE MACRO stack_name(condition, perturbations) AS "
         "CASE WHEN len(perturbations) > 0 THEN split_part(condition, ' · ', 1) END"
+    )
+    # DuckDB's hash gives many structured texts of one length the same number, but not both ways round.
+    connection.execute(
+        "CREATE MACRO stack_hash(perturbations, seed) AS "
+        "hash(perturbations, seed, reverse(CAST(perturbations AS VARCHAR)))"
     )
     interval = duckdb.struct_type({"low": "DOUBLE", "high": "DOUBLE"})
     bootstrap = duckdb.struct_type(BOOTSTRAP)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -379,6 +380,9 @@ def test_every_shipped_sweep_shows_its_tables(run: Any, record: Record, perturbe
     with PartWriter(f"{run.directory}/tables/stability", "part-s", TABLES["stability"]) as writer:
         for row in rows:
             writer.add({name: row[name] for name in of_trial} | answered)
+    searched = {"seed": 0, "prompt_search": {"baseline": "cot", "threshold": 0.5, "fragile": "cot"}}
+    with PartWriter(f"{run.directory}/tables/launches", "part-l", TABLES["launches"]) as writer:
+        writer.add({"launch_id": "l1", "run_id": "run", "started_at": now(), "config": json.dumps(searched)})
     sweeps = group_files("sweep")
     assert set(sweeps) >= {
         "ablation", "alignment", "brittleness", "compounding", "dose", "forbidden_words", "quantization", "sampling",

@@ -10,7 +10,7 @@ WITH named AS (
         CAST(ROW(benchmark, split) AS VARCHAR) AS task,
         coalesce(len(perturbations), 0) = 0 AS clean,
         hash(model, model_revision, quantization, dtype, engine, reverse(model)) AS model_id,
-        hash(perturbations, perturbation_seed, reverse(CAST(perturbations AS VARCHAR))) AS variant_id,
+        stack_hash(perturbations, perturbation_seed) AS variant_id,
         CASE WHEN len(perturbations) > 0 THEN split_part(condition, ' · ', 1) END AS perturbation,
         CASE WHEN len(perturbations) > 0
              THEN array_to_string(list_transform(perturbations, lambda p: p.family), '→') ELSE 'clean' END AS family,

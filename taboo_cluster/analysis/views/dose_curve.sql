@@ -8,7 +8,7 @@
 WITH cells_of_curves AS (
     SELECT
         *,
-        hash(baseline_id, perturbations, perturbation_seed, fragment_p, taboo_trigger, taboo_word_start,
+        hash(baseline_id, stack_hash(perturbations, perturbation_seed), fragment_p, taboo_trigger, taboo_word_start,
              taboo_trigger_params) AS curve_id
     FROM cells
     WHERE taboo_rank > 0 AND temperature = 0

@@ -7,11 +7,12 @@
 WITH sampled AS (
     SELECT
         *,
-        hash(baseline_id, condition, perturbations, perturbation_seed, fragment_p, taboo_rank, taboo_trigger,
-             taboo_word_start, taboo_trigger_params, temperature, top_p) AS group_id,
-        hash(baseline_id, perturbations, perturbation_seed, fragment_p, temperature, top_p, sample_seed) AS draw_id,
-        hash(baseline_id, perturbations, perturbation_seed, fragment_p, taboo_rank, taboo_trigger, taboo_word_start,
-             taboo_trigger_params) AS taboo_id
+        hash(baseline_id, condition, stack_hash(perturbations, perturbation_seed), fragment_p, taboo_rank,
+             taboo_trigger, taboo_word_start, taboo_trigger_params, temperature, top_p) AS group_id,
+        hash(baseline_id, stack_hash(perturbations, perturbation_seed), fragment_p, temperature, top_p, sample_seed)
+            AS draw_id,
+        hash(baseline_id, stack_hash(perturbations, perturbation_seed), fragment_p, taboo_rank, taboo_trigger,
+             taboo_word_start, taboo_trigger_params) AS taboo_id
     FROM cells
     WHERE temperature > 0
 ),
@@ -98,8 +99,8 @@ facts AS (
 ),
 greedy AS (
     SELECT
-        hash(baseline_id, perturbations, perturbation_seed, fragment_p, taboo_rank, taboo_trigger, taboo_word_start,
-             taboo_trigger_params) AS taboo_id,
+        hash(baseline_id, stack_hash(perturbations, perturbation_seed), fragment_p, taboo_rank, taboo_trigger,
+             taboo_word_start, taboo_trigger_params) AS taboo_id,
         retention
     FROM cells
     JOIN _retention USING (cell_id)
