@@ -16,13 +16,15 @@ import platform
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from itertools import chain
 
 import torch
 
 from taboo_cluster.stability.bound import bound
 from taboo_cluster.stability.output_map import OutputMap
 
-POSITIONS = 4
+POSITIONS = 2
+"""Of each kind of distribution, and of the naive loop."""
 PEAK = 1e-6
 """Probability left to all tokens but the top one."""
 ROWS = 8192
@@ -145,7 +147,7 @@ def works(count: int, weight: torch.Tensor, generator: torch.Generator) -> dict[
         "bound from 64 tokens": lambda: bound(hidden, output, flip=False, top_k=64),
     }
     if count <= 16:
-        found["naive loop"] = lambda: naive(wide, output.weight)
+        found[f"naive loop over {POSITIONS} positions"] = lambda: naive(wide[:POSITIONS], output.weight)
     if weight.dtype != output.weight.dtype:
         found[f"product in {weight.dtype}"] = lambda: hidden @ weight.T
     return found
@@ -185,22 +187,26 @@ def main() -> None:
     weight = torch.randn(arguments.vocab, arguments.d, generator=generator) / arguments.d**0.5
     weight = weight.to(arguments.device, getattr(torch, arguments.dtype))
     device = torch.cuda.get_device_name() if weight.is_cuda else f"{arguments.threads} threads, {os.cpu_count()} cores"
-    lines = [
-        f"{arguments.vocab} tokens, d = {arguments.d}, {arguments.dtype}, on {device} ({platform.machine()}), torch "
-        f"{torch.__version__}.",
-        "",
-        "| positions | work | median, ms | / product | memory above logits, MiB | / logits |",
-        "| --- | --- | --- | --- | --- | --- |",
-        *cost(16, weight, generator),
-        *cost(64, weight, generator),
-        "",
-        *precision(weight, generator),
-    ]
-    text = "\n".join([f"## {datetime.date.today()}", "", *lines, ""])
-    print(text)
-    if arguments.report:
-        with open(arguments.report, "a", encoding="utf-8") as out:
-            out.write(text + "\n")
+    lines = chain(
+        [
+            f"## {datetime.date.today()}",
+            "",
+            f"{arguments.vocab} tokens, d = {arguments.d}, {arguments.dtype}, on {device} ({platform.machine()}), "
+            f"torch {torch.__version__}, load {os.getloadavg()[0]:.1f}.",
+            "",
+            "| positions | work | median, ms | / product | memory above logits, MiB | / logits |",
+            "| --- | --- | --- | --- | --- | --- |",
+        ],
+        cost(16, weight, generator),
+        cost(64, weight, generator),
+        [""],
+        precision(weight, generator),
+        [""],
+    )
+    with open(arguments.report or os.devnull, "a", encoding="utf-8") as out:
+        for line in lines:
+            print(line, flush=True)
+            print(line, file=out, flush=True)
 
 
 if __name__ == "__main__":
