@@ -84,8 +84,8 @@ def test_prompt_search_on_the_embedded_pair(tmp_path: Path) -> None:
     styles = json.loads(command("sql", used, "SELECT DISTINCT prompt_style FROM records", "--format", "json"))
     own = yaml.safe_load((CONF / "sweep" / "prompt_search.yaml").read_text(encoding="utf-8"))["table"]
     lines = [
-        f"tiny-base and tiny-instruct (bfloat16) through the transformers engine ({versions()}), six prompts, 100 items",
-        "of arithmetic, two perturbations.",
+        f"tiny-base and tiny-instruct (bfloat16) through the transformers engine ({versions()}), six prompts, 100",
+        "items of arithmetic, two perturbations.",
         "",
         *answers(run_dir, {f"The sweep's table {number}": query for number, query in enumerate(own, 1)}),
         *chosen,
