@@ -15,7 +15,7 @@ import numpy as np
 
 from taboo_cluster.benchmarks.arithmetic_templates import BOXES, FORMULAS, PEOPLE, PRONOUNS, TEST, THINGS, TIMES, TRAIN
 from taboo_cluster.benchmarks.base import BENCHMARKS, BenchmarkEntry, Prompt, Verdict
-from taboo_cluster.benchmarks.numeric import score_number
+from taboo_cluster.benchmarks.numeric import SCORER_VERSION, score_number
 from taboo_cluster.errors import UserError
 from taboo_cluster.hashing import stable_hash, stable_rng
 from taboo_cluster.trial import Item
@@ -179,7 +179,7 @@ class Arithmetic:
     """The test split as a benchmark: chain-of-thought, 2 worked examples, exact integer answers."""
 
     name = "arithmetic"
-    scorer_version = "1"
+    scorer_version = SCORER_VERSION
     styles: tuple[str, ...] = ("cot",)
     default_shots = 2
     max_tokens = 160

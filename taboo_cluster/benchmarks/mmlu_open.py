@@ -45,7 +45,7 @@ class MmluOpen:
     """Questions without options. Both styles have worked examples of their own."""
 
     name = "mmlu_open"
-    scorer_version = "mmlu_open-1"
+    scorer_version = "mmlu_open-2"
     styles: tuple[str, ...] = (COT, DIRECT)
     default_shots = 2
     chance: float | None = None

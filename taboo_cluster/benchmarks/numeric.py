@@ -29,7 +29,7 @@ from taboo_cluster.benchmarks.outcome import INVISIBLE, answer_part, verdict
 from taboo_cluster.benchmarks.traced import Traced
 from taboo_cluster.errors import TrialError
 
-SCORER_VERSION = "numeric-1"
+SCORER_VERSION = "numeric-2"
 """Changes whenever the same completion could be scored differently."""
 
 MAX_DIGITS = 100
@@ -80,9 +80,10 @@ _FILLER = re.compile(
     re.IGNORECASE,
 )
 _OPERATOR = re.compile(
-    r"\s*(?:[+*×÷^=≈]|/\s?[$\d(]|\\(?:times|cdot|div|sqrt|pi|approx)\b|-\s?[$\d(]|[x,:]\s?\d|(?:and|or|to)\s+\$?\d"
-    r"|(?:times|plus|minus|multiplied|divided)\b)"
+    r"\s*(?:[+×÷^=≈]|\*\s?[$\d(\\]|\*\*[$\d(]|(?:(?<=\s)\*\s?|\*)[A-Za-z]|/\s?[$\d(]|-\s?[$\d(]|[x,:]\s?\d"
+    r"|\\(?:times|cdot|div|sqrt|pi|approx)\b|(?:and|or|to)\s+\$?\d|(?:times|plus|minus|multiplied|divided)\b)"
 )
+"""What goes on with a calculation; asterisks that close bold or italic type do not."""
 _CLAUSE_END = re.compile(r"[;\n]|[.,](?!\d)|\b(?:because|since|so)\b|$")
 _NO_NUMBER = re.compile(
     r"[\s*_]*(?:none|unknown|undefined|impossible|n/a|cannot|can't|not (?:known|given|enough|possible))\b",

@@ -406,3 +406,21 @@ def test_every_gsm8k_gold_is_read() -> None:
         for line in file.read_text(encoding="utf-8").splitlines():
             answer = json.loads(line)["answer"]
             assert gold_value(answer) == Fraction(answer.split("####")[1].strip().replace(",", ""))
+
+
+@pytest.mark.parametrize(
+    ("text", "finish_reason", "answer"),
+    [
+        ("The answer is **42**. It took 3 steps", "stop", "42"),
+        ("**#### 42**\nI used 2 steps", "stop", "42"),
+        ("**Answer: 42** (that is 6 times 7)", "stop", "42"),
+        ("#### **42**", "length", "42"),
+        ("The answer is *42* eggs, not 3", "stop", "42"),
+        ("The answer is 6 * 7 = 42", "stop", "42"),
+        ("The answer is 6*7 = 42.", "stop", "42"),
+        ("The answer is 2**3 = 8", "stop", "8"),
+    ],
+)
+def test_asterisks_that_close_bold_type_are_no_multiplication(text: str, finish_reason: str, answer: str) -> None:
+    verdict = score_number(answer, text, finish_reason)
+    assert (verdict.outcome, verdict.answer) == ("correct", answer)
