@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import os
 import time
@@ -14,7 +13,7 @@ from measured import ROOT, answers, command, write_page
 
 from taboo_cluster.tree import CONF
 
-pytest.importorskip("vllm", reason="vLLM is not installed")
+vllm = pytest.importorskip("vllm", reason="vLLM is not installed")
 
 pytestmark = [pytest.mark.verify, pytest.mark.timeout(7200)]
 POEMS = ROOT.parent / "shared" / "data" / "poems" / "poems.jsonl"
@@ -66,7 +65,7 @@ def test_two_models_on_poems_at_eleven_levels(tmp_path: Path) -> None:
     own = yaml.safe_load((CONF / "sweep" / "uncanny_valley.yaml").read_text(encoding="utf-8"))["table"]
     lines = [
         "SmolLM2-135M-Instruct and gemma-3-270m (bfloat16) through the vllm engine in Ray actors "
-        f"(vLLM {importlib.metadata.version('vllm')}): absence and needle on",
+        f"(vLLM {vllm.__version__}): absence and needle on",
         f"{DOCUMENTS} poems, eleven levels of `fragment`, context {CONTEXT} tokens,",
         f"{TOKENS} of them for the answer: {counts['n']} trials, {counts['errors']} errors, {minutes:.0f} minutes, not "
         "alone on the machine.",
