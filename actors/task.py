@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from taboo_cluster.engines.base import Hardware
+from taboo_cluster.labels import short_revision
 from taboo_cluster.trial import ResolvedModel
 
 
@@ -35,7 +36,9 @@ class Task:
     @property
     def label(self) -> str:
         """Readable, for the dashboard; unique within a launch."""
-        return f"{self.model.name} ({self.model.quantization}, {self.model.dtype})#{self.replica}"
+        model = self.model
+        revision = f"@{short_revision(model.revision)}" if model.revision else ""
+        return f"{model.name}{revision} ({model.quantization}, {model.dtype})#{self.replica}"
 
     @property
     def workers(self) -> str:

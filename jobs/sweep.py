@@ -29,7 +29,9 @@ from taboo_cluster.benchmarks.base import Benchmark
 from taboo_cluster.benchmarks.base import notes as benchmark_notes
 from taboo_cluster.claim import claim
 from taboo_cluster.config import ModelConfig, RunConfig
+from taboo_cluster.errors import UserError
 from taboo_cluster.heartbeat import last_heartbeat
+from taboo_cluster.labels import short_revision
 from taboo_cluster.launch import Launch, write_row
 from taboo_cluster.models import check_template, resolve
 from taboo_cluster.perturbations.stack import check_applies
@@ -90,7 +92,7 @@ def run_sweep(config: RunConfig) -> int:
                     whole = run(sweep, machines, stop)
             else:
                 settle(sweep)
-            conclude(sweep.config, sweep.launch, sweep.works)
+            conclude(sweep.config, sweep.launch, sweep.works, whole)
     if stop.is_set() and (sweep.missing or not whole):
         return INTERRUPTED
     return sweep.status if whole else FAILED
@@ -119,6 +121,7 @@ def prepare(config: RunConfig, begun: Launch, earlier: Sequence[Mapping[str, Any
     if not (entry.own_tokenizer or entry.served):
         for model in models:
             check_template(model)
+    _check_distinct(models)
     pinned = [_pinned(model, found) for model, found in zip(config.models, models, strict=True)]
     config = replace(config, run_dir=begun.run_dir, models=pinned)
     benchmarks = {name: compose.build_benchmark(config, name) for name in config.benchmarks}
@@ -136,6 +139,15 @@ def prepare(config: RunConfig, begun: Launch, earlier: Sequence[Mapping[str, Any
             check_applies(stack, items[name][0], benchmark.name)
     digests = {name: digest(of) for name, of in items.items()}
     return Sweep(begun, config, versions, digests, works, notes)
+
+
+def _check_distinct(models: Sequence[ResolvedModel]) -> None:
+    """Raise UserError where two revisions are one commit: their trials would be the same."""
+    for model in models:
+        if sum(other.key == model.key for other in models) > 1:
+            raise UserError(
+                f"models: two revisions of {model.name} are the same commit {short_revision(model.revision)}"
+            )
 
 
 def _pinned(model: ModelConfig, found: ResolvedModel) -> ModelConfig:
@@ -157,7 +169,7 @@ def check_scorers(works: Sequence[ModelWork]) -> None:
 
 
 def run(sweep: Sweep, machines: Machines, stop: threading.Event) -> bool:
-    """Do what is missing, until it is done or `stop` is set; false where a probe that was asked for is not done."""
+    """Do what is missing, until it is done or `stop` is set; false where what is measured beside the trials is not done."""
     config, begun = sweep.config, sweep.launch
     entry, _ = compose.engine_options(config)
     chosen = needs(config, machines, entry.uses_gpu)
@@ -206,7 +218,7 @@ def run(sweep: Sweep, machines: Machines, stop: threading.Event) -> bool:
             monitor.tick(pool)
             tokenizers.start()
             pool.run()
-            tokenizers.wait(lambda: monitor.tick(pool), stop.is_set)
+            measured = tokenizers.wait(lambda: monitor.tick(pool), stop.is_set)
             for work in sweep.works:
                 work.recount()
             state = "interrupted" if stop.is_set() and sweep.missing else "failed" if sweep.status else "done"
@@ -214,10 +226,10 @@ def run(sweep: Sweep, machines: Machines, stop: threading.Event) -> bool:
             texts.close()
             tokenizers.close()
             monitor.end(pool, state)
-    if not config.stability.probe:
-        return True
+    if not config.stability.probe or stop.is_set():
+        return measured and not (config.stability.probe and unprobed(config, begun.run_dir, sweep.works))
     with SweepProgress("probe") as progress:
-        return ProbeRun(
+        probe = ProbeRun(
             config,
             begun.run_dir,
             [work for work in sweep.works if work.problem is None],
@@ -227,7 +239,8 @@ def run(sweep: Sweep, machines: Machines, stop: threading.Event) -> bool:
             make_task=lambda work, need: make_task(work, need, 0),
             progress=progress,
             stopping=stop.is_set,
-        ).run()
+        )
+        return probe.run() and measured
 
 
 def settle(sweep: Sweep) -> None:

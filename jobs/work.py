@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from actors.task import Ref
 from taboo_cluster.benchmarks.base import Benchmark
-from taboo_cluster.config import ModelConfig, RunConfig
+from taboo_cluster.config import RunConfig
+from taboo_cluster.labels import labels
 from taboo_cluster.pending import Pending, Tally, pending, tally
 from taboo_cluster.perturbations.stack import TextKey
 from taboo_cluster.records.reader import recorded
@@ -31,7 +32,7 @@ class ModelWork:
     Attributes:
         model: the model.
         index: its place in the config.
-        label: its name, with its precision where the run has it in several.
+        label: its name, with revision and precision where the run has it in several.
         benchmarks: by name.
         total: trials of the sweep.
         problem: why the model was given up; None while it goes well.
@@ -49,7 +50,7 @@ class ModelWork:
         stale: frozenset[str] = frozenset(),
     ) -> None:
         self.index = index
-        self.label = _label(config.models, index)
+        self.label = labels(config.models)[index]
         self.benchmarks = benchmarks
         self.model = model
         self.problem: str | None = None
@@ -187,10 +188,3 @@ class ModelWork:
             return None
         trial = self._next.trials[0]
         return replace(trial, attempt=self.known.attempts.get(trial.trial_id, 1))
-
-
-def _label(models: Sequence[ModelConfig], index: int) -> str:
-    model = models[index]
-    if [other.name for other in models].count(model.name) == 1:
-        return model.name
-    return f"{model.name} ({model.dtype if model.quantization == 'none' else model.quantization})"

@@ -105,7 +105,11 @@ def _check_models(models: list[ModelConfig]) -> None:
         _at_least(f"models.{model.name}.limit", model.limit, 1)
         if not model.name.strip():
             raise UserError("models: a model without a name; give name or path")
-    _no_double("models", (f"{m.name} ({m.quantization}, {m.dtype})" for m in models))
+    _no_double("models", (f"{_with_revision(m)} ({m.quantization}, {m.dtype})" for m in models))
+
+
+def _with_revision(model: ModelConfig) -> str:
+    return model.name if model.revision is None else f"{model.name}@{model.revision}"
 
 
 def _check_benchmarks(config: RunConfig, benchmarks: Mapping[str, Benchmark]) -> None:

@@ -16,7 +16,7 @@ from taboo_cluster.drift import drift as drift
 from taboo_cluster.engines.base import ENGINES, EngineEntry
 from taboo_cluster.errors import UserError, unknown
 from taboo_cluster.perturbations.stack import canonical, members
-from taboo_cluster.prompting import Prompted
+from taboo_cluster.prompting import Prompted, resolved
 from taboo_cluster.spec import Spec
 from taboo_cluster.tree import compose_tree, group_files
 from taboo_cluster.typed import build
@@ -38,7 +38,7 @@ def load_config(overrides: Sequence[str], config_dir: str | None = None) -> RunC
     tree = compose_tree(overrides, config_dir)
     tree["models"] = [*_as_list(tree.get("models") or []), *tree.pop("inline_models")]
     tree["models"] = [_named(model) for model in tree["models"]]
-    config = _absolute(from_dict(tree))
+    config = _in_revisions(_absolute(from_dict(tree)))
     if config.precisions is not None:
         config = replace(config, models=_in_precisions(config.models, config.precisions), precisions=None)
     if not config.sweep:  # said last: a mistyped key is the better explanation
@@ -80,6 +80,25 @@ def _taboo(config: TabooConfig) -> TabooConfig:
 
 def _canonical(stacks: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(canonical(stack) for stack in stacks))
+
+
+def _in_revisions(config: RunConfig) -> RunConfig:
+    """Every model that lists revisions once for each of them."""
+    found = []
+    for model in config.models:
+        where = f"models.{model.name}.revisions"
+        if model.revisions is None:
+            found.append(model)
+            continue
+        if not model.revisions:
+            raise UserError(f"{where} is empty: name branches, tags or commits, or leave it out")
+        if model.path is not None or model.revision is not None:
+            other = "revision" if model.path is None else "path"
+            raise UserError(f"{where} names revisions on the hub, which {other} does too: leave one of them out")
+        if engine_options(config)[0].served:
+            raise UserError(f"{where}: a server holds one revision of a model; engine=transformers loads each")
+        found += [replace(model, revision=revision, revisions=None) for revision in model.revisions]
+    return replace(config, models=found)
 
 
 def _in_precisions(models: Sequence[ModelConfig], precisions: Sequence[str]) -> list[ModelConfig]:
@@ -196,7 +215,7 @@ def _absolute(config: RunConfig) -> RunConfig:
         benchmark={name: _full_paths(options, f"benchmark.{name}") for name, options in config.benchmark.items()},
         engine=_full_paths(config.engine, "engine"),
         prompts={
-            name: replace(prompt, pool_path=_full(prompt.pool_path, f"prompts.{name}.pool_path"))
+            name: resolved(name, replace(prompt, pool_path=_full(prompt.pool_path, f"prompts.{name}.pool_path")))
             for name, prompt in config.prompts.items()
         },
         conditions=[_full_stack(stack) for stack in config.conditions],

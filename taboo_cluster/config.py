@@ -33,6 +33,9 @@ class ModelConfig:
     """Local folder with config, tokenizer and safetensors; null loads `name` from the hub."""
     revision: str | None = None
     """Branch, tag or commit on the hub; resolved once to a commit."""
+    revisions: list[str] | None = None
+    """Training checkpoints on the hub, in the place of `revision`: the model once for each, told apart by
+    model_revision."""
     family: str | None = None
     size_b: float | None = None
     """Parameters, in billions."""

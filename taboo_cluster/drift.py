@@ -55,10 +55,9 @@ def _pairs(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str
         if name in new["benchmarks"]:
             options = new["benchmark"].get(name, {})
             yield from _common(f"benchmark.{name}.", old["benchmark"].get(name, {}), options, options)
-    recorded = {_model_key(model): model for model in old["models"]}
     for model in new["models"]:
         keys = [key for key in MODEL if key != "revision" or model[key] is not None]
-        yield from _common(f"models.{model['name']}.", recorded.get(_model_key(model), {}), model, keys)
+        yield from _common(f"models.{model['name']}.", _counterpart(model, old, new), model, keys)
 
 
 def _styles(config: Mapping[str, Any]) -> set[str | None]:
@@ -78,6 +77,20 @@ def _deciding(engine: Mapping[str, Any]) -> list[str]:
     """The engine's options, but those its dataclass marks as changing no number."""
     options = fields(ENGINES.get(engine["name"]).options)
     return [option.name for option in options if option.metadata.get("changes_numbers") is not False]
+
+
+def _counterpart(model: Mapping[str, Any], old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the recorded config says of a model of the new one; nothing where it is an added one.
+
+    Another revision is an added model where either config lists several; else it is another state of the same model.
+    """
+    recorded, asked = (
+        [one for one in config["models"] if _model_key(one) == _model_key(model)] for config in (old, new)
+    )
+    same = [one for one in recorded if model["revision"] in (None, one["revision"])]
+    if not same and len(recorded) == len(asked) == 1:
+        same = recorded
+    return same[0] if same else {}
 
 
 def _model_key(model: Mapping[str, Any]) -> tuple[Any, ...]:

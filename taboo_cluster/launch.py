@@ -21,7 +21,7 @@ import yaml
 
 from taboo_cluster.checkout import ROOT
 from taboo_cluster.compose import drift, to_dict
-from taboo_cluster.config import RunConfig
+from taboo_cluster.config import ModelConfig, RunConfig
 from taboo_cluster.errors import UserError
 from taboo_cluster.records.reader import BEST_FIRST, RECORDS, parts, read_parts, side_table
 from taboo_cluster.records.schema import RECORD, TABLES, arrow_schema
@@ -96,20 +96,25 @@ def launches(run_dir: str) -> list[dict[str, Any]]:
 
 
 def recorded_revisions(config: RunConfig, earlier: Sequence[Mapping[str, Any]]) -> RunConfig:
-    """The config with the revisions of an earlier launch where it leaves them open: a run keeps to its weights."""
-    known = {
-        (model["name"], model["quantization"], model["dtype"]): model["revision"]
-        for launch in earlier
-        for model in json.loads(launch["config"])["models"]
-        if model["path"] is None
-    }
-    models = [
-        replace(model, revision=model.revision or known.get((model.name, model.quantization, model.dtype)))
-        if model.path is None
-        else model
-        for model in config.models
-    ]
-    return replace(config, models=models)
+    """The config with the revisions of an earlier launch where it leaves them open: a run keeps to its weights.
+
+    Where that launch has several revisions of a model, none of them is meant.
+    """
+    known: dict[tuple[str, str, str], list[str | None]] = {}
+    for launch in earlier:
+        listed: dict[tuple[str, str, str], list[str | None]] = {}
+        for model in json.loads(launch["config"])["models"]:
+            if model["path"] is None:
+                key = model["name"], model["quantization"], model["dtype"]
+                listed.setdefault(key, []).append(model["revision"])
+        known |= listed
+
+    def kept(model: ModelConfig) -> ModelConfig:
+        revisions = known.get((model.name, model.quantization, model.dtype), [])
+        open_ = model.path is None and model.revision is None and len(revisions) == 1
+        return replace(model, revision=revisions[0]) if open_ else model
+
+    return replace(config, models=[kept(model) for model in config.models])
 
 
 def check_drift(

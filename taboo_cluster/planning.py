@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from taboo_cluster.benchmarks.base import Benchmark
 from taboo_cluster.benchmarks.base import notes as benchmark_notes
 from taboo_cluster.compose import build_benchmark, engine_options
 from taboo_cluster.config import ModelConfig, RunConfig, Shape
 from taboo_cluster.errors import TrialError, UserError
+from taboo_cluster.labels import labels
 from taboo_cluster.launch import new_launch, recorded_revisions
 from taboo_cluster.models import local_folder, resolve, served, shape_of
 from taboo_cluster.pending import pending, tally
@@ -152,15 +153,18 @@ def plan(config: RunConfig, gpus: Sequence[Gpu]) -> Plan:
     if on_server := engine_options(config)[0].served:
         gpus = ()
         notes.append("a server holds the models: hours and memory are its own")
-    models, demands = [], []
+    models, demands, names = [], [], labels(config.models)
     for index, model in enumerate(config.models):
         shape = None if on_server else _shape(model)
         memory = _memory(config, model, shape, questions) if shape else None
         planned = _plan_model(config, model, by_model[index], questions, memory, shape, bool(gpus), bool(earlier))
+        planned = replace(planned, name=names[index])
         models.append(planned)
         if shape is None or memory is None:
             continue
-        demands.append(Demand(model.name, memory, shape.heads, _sequences(config), planned.work_s, _splittable(model)))
+        demands.append(
+            Demand(names[index], memory, shape.heads, _sequences(config), planned.work_s, _splittable(model))
+        )
     counts = {name: min(known.count, config.limit or known.count) for name, known in questions.items()}
     return Plan(tuple(models), counts, pack(demands, gpus) if gpus else None, tuple(notes))
 

@@ -76,7 +76,7 @@ def test_uncanny_valley_has_eleven_levels_of_any_rule_and_documents_that_a_model
     config = load_config(["+sweep=uncanny_valley", "models=qwen2.5", "engine=scripted"])
     assert config.conditions == [f"fragment(p={level / 10:g})" for level in range(1, 11)]
     assert config.benchmark["absence"]["domains"] == ["contracts", "diffs", "poems", "gsm8k"]
-    assert (config.benchmark["needle"]["max_tokens"], config.tokenization) == (4096, True)
+    assert (config.benchmark["needle"]["max_tokens"], config.tokenization) == (2048, True)
     other = load_config(["+sweep=uncanny_valley", "engine=scripted", "suite_fragmentation=fragment_regular"])
     assert other.conditions[4] == "fragment_regular(p=0.5)"
     assert (other.benchmark["absence"]["domains"], other.benchmark["absence"]["max_tokens"]) == (["numbers"], 256)
@@ -185,6 +185,43 @@ def test_precisions_make_a_model_of_each() -> None:
     assert "unknown precision 'bf16' - did you mean" in fails(*BASE, "precisions=[bf16]")
     assert "unknown precision 'none'" in fails(*BASE, "precisions=[none]")
     assert "is listed 2 times" in fails(*BASE, "precisions=[nf4,nf4]")
+
+
+def test_revisions_make_a_model_of_each() -> None:
+    config = load_config([*BASE, "models=[{name: org/m, revisions: [step1, step2], limit: 7},{name: org/n}]"])
+    assert [(m.name, m.revision, m.revisions, m.limit) for m in config.models] == [
+        ("org/m", "step1", None, 7), ("org/m", "step2", None, 7), ("org/n", None, None, None),
+    ]  # fmt: skip
+    assert from_dict(to_dict(config)) == config
+    both = load_config([*BASE, "models=[{name: org/m, revisions: [a, b]}]", "precisions=[float32,nf4]"]).models
+    assert [(m.revision, m.dtype, m.quantization) for m in both] == [
+        ("a", "float32", "none"), ("a", "bfloat16", "nf4"), ("b", "float32", "none"), ("b", "bfloat16", "nf4"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (
+            "{name: m, revision: a, revisions: [b]}",
+            "models.m.revisions names revisions on the hub, which revision does",
+        ),
+        ("{path: /models/m, revisions: [b]}", "models.m.revisions names revisions on the hub, which path does too"),
+        ("{name: m, revisions: []}", "models.m.revisions is empty: name branches, tags or commits"),
+        ("{name: m, revisions: a}", "models.m.revisions must be a list, like [a]"),
+        ("{name: m, revisions: [a, a]}", "models: m@a (none, bfloat16) is listed 2 times"),
+        ("{name: m, revision: a}, {name: m, revisions: [b, a]}", "models: m@a (none, bfloat16) is listed 2 times"),
+    ],
+)
+def test_revisions_that_make_no_sense_are_refused(model: str, message: str) -> None:
+    assert message in fails(*BASE, f"models=[{model}]")
+
+
+def test_a_server_has_one_revision() -> None:
+    message = fails(
+        "+sweep=alignment", "engine=openai", "engine.base_url=http://x", "models=[{name: m, revisions: [a, b]}]"
+    )
+    assert message == "models.m.revisions: a server holds one revision of a model; engine=transformers loads each"
 
 
 @pytest.mark.parametrize(

@@ -129,3 +129,28 @@ def test_pace_and_memory_of_an_engine_may_change(engine: str, harmless: Config, 
     assert drift(old, old | {"engine": old["engine"] | harmless}) == []
     changed = drift(old, old | {"engine": old["engine"] | deciding})
     assert [line.split(":")[0] for line in changed] == [f"engine.{name}" for name in deciding]
+
+
+def of_revisions(*revisions: str | None, **settings: Any) -> Config:
+    new = deepcopy(RUN)
+    new["models"] = [new["models"][0] | {"revision": revision} | settings for revision in revisions]
+    return new
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (["a"], ["a", "b"]), (["a"], ["c", "b"]), (["a", "b"], ["b", "a"]), (["a", "b"], ["c"]),
+        (["a", "b"], ["b", "c"]), (["a", "b"], [None]),
+    ],
+)  # fmt: skip
+def test_another_revision_beside_others_is_an_added_model(old: list[str], new: list[str | None]) -> None:
+    assert drift(of_revisions(*old), of_revisions(*new)) == []
+
+
+def test_each_of_several_revisions_is_held_against_its_own_record() -> None:
+    old = of_revisions("a", "b")
+    old["models"][1]["system_prompt"] = "Be kind."
+    assert drift(old, of_revisions("a")) == []
+    assert drift(old, of_revisions("a", "b")) == ["models.org/m.system_prompt: Be kind. -> null"]
+    assert drift(old, of_revisions("a", "c", stage="sft")) == ["models.org/m.stage: base -> sft"]

@@ -151,6 +151,22 @@ def test_a_run_keeps_to_the_revision_it_began_with(begun):
     assert launch.recorded_revisions(asked, launch.launches(first.run_dir)).models[0].revision == "main"
 
 
+def test_revisions_of_one_model_are_not_mixed_up(begun):
+    config, first = begun
+    several = [ModelConfig("org/m", revision="a"), ModelConfig("org/m", revision="b"), ModelConfig("org/n")]
+    pinned = replace(config, models=[*several[:2], replace(several[2], revision="c")])
+    second, _ = launch.new_launch(pinned)
+    launch.begin(second, pinned, VERSIONS)
+    asked = replace(config, models=[*several, ModelConfig("org/m")])
+    again = launch.recorded_revisions(asked, launch.launches(first.run_dir))
+    assert [model.revision for model in again.models] == ["a", "b", "c", None]
+    # a later launch with one of them decides
+    third, _ = launch.new_launch(pinned)
+    launch.begin(third, replace(config, models=[several[1]]), VERSIONS)
+    again = launch.recorded_revisions(asked, launch.launches(first.run_dir))
+    assert [model.revision for model in again.models] == ["a", "b", "c", "b"]
+
+
 def test_versions_name_the_engine_and_no_environment():
     found = launch.versions("scripted")
     assert {"python", "ray", "torch", "transformers"} <= found.keys()

@@ -9,6 +9,7 @@ from actors.task import Ref
 from jobs import work as module
 from jobs.work import ModelWork
 from taboo_cluster.config import ModelConfig, RunConfig, TabooConfig
+from taboo_cluster.labels import labels
 from taboo_cluster.records.reader import Recorded
 from taboo_cluster.runner import BlockResult, Counts
 from taboo_cluster.sweep import cells
@@ -92,6 +93,15 @@ def test_models_of_one_name_are_told_apart_by_their_precision(disk):
     twice = replace(CONFIG, models=[ModelConfig("m", dtype="float32"), ModelConfig("m", quantization="nf4")])
     assert make(twice).label == "m (nf4)"
     assert make(replace(twice, models=twice.models[::-1])).label == "m (float32)"
+
+
+def test_models_of_one_name_are_told_apart_by_their_revision():
+    commits = [ModelConfig("m", revision="c0ffee12" * 5), ModelConfig("m", revision="step1000"), ModelConfig("n")]
+    assert labels(commits) == ["m@c0ffee12", "m@step1000", "n"]
+    assert labels([*commits, ModelConfig("m", revision="step1000", dtype="float32")])[1:] == [
+        "m@step1000 (bfloat16)", "n", "m@step1000 (float32)",
+    ]  # fmt: skip
+    assert labels([ModelConfig("m", revision="a" * 40), ModelConfig("n")]) == ["m", "n"]
 
 
 def test_phase_1_waits_for_all_of_phase_0(disk):
