@@ -66,6 +66,6 @@ def odds_of(raw: torch.Tensor, first: torch.Tensor, output: OutputMap) -> tuple[
     # What is too small to add to the sums is cut off: squares that are subnormal make a product many times slower.
     r = below.exp()
     r = torch.nn.functional.threshold(r, torch.finfo(r.dtype).tiny ** 0.4, 0, inplace=True).scatter_(1, first[:, :1], 0)
-    weighted = torch.bmm(r[:, None], below[:, :, None])[:, 0, 0]  # a product of sums, without a temporary of r's size
+    weighted = below.mul_(r).sum(1)
     best = best.double()
     return Odds(best[:, 0] - best[:, 1], r.sum(1).double(), weighted.double()), r

@@ -49,6 +49,10 @@ def added(work: Callable[[], object], device: torch.device) -> float:
         before = torch.cuda.memory_allocated()
         work()
         return (torch.cuda.max_memory_allocated() - before) / 2**20
+    # What is freed goes back at once, now and from here on: room left by other work would hide a peak. It takes time.
+    libc = ctypes.CDLL(None)
+    libc.mallopt(M_MMAP_THRESHOLD, 1 << 16)
+    libc.malloc_trim(0)
     with open("/proc/self/clear_refs", "w", encoding="utf-8") as peak:
         peak.write("5")
     before = mebibytes()[0]
@@ -153,22 +157,28 @@ def works(count: int, weight: torch.Tensor, generator: torch.Generator) -> dict[
     return found
 
 
-def cost(count: int, weight: torch.Tensor, generator: torch.Generator) -> Iterator[str]:
+def cost(weight: torch.Tensor, generator: torch.Generator) -> Iterator[str]:
     """Lines of a table."""
-    chosen = works(count, weight, generator)
-    size = count * len(weight) * 4 / 2**20
-    for work in chosen.values():
-        work()  # libraries keep buffers of their own from the first call on
-    memory = {name: added(work, weight.device) for name, work in chosen.items()}
-    times: dict[str, list[float]] = {name: [] for name in chosen}
-    for _ in range(3):
-        for name, work in chosen.items():
-            times[name].append(1e3 * seconds(work, weight.device))
-    product = statistics.median(times[PRODUCT])
-    for name, taken in times.items():
-        median = statistics.median(taken)
-        above = memory[name] - (size if name.startswith("bound") else 0)
-        yield f"| {count} | {name} | {median:.0f} | {median / product:.2f} | {above:.0f} | {above / size:.2f} |"
+    chosen = {count: works(count, weight, generator) for count in (16, 64)}
+    # Times first: measuring memory costs time from then on.
+    times = {count: timed(work, weight.device) for count, work in chosen.items()}
+    for count, work in chosen.items():
+        size = count * len(weight) * 4 / 2**20
+        for name, run in work.items():
+            above = added(run, weight.device) - (size if name.startswith("bound") else 0)
+            taken = times[count][name]
+            ratio = taken / times[count][PRODUCT]
+            yield f"| {count} | {name} | {1e3 * taken:.0f} | {ratio:.2f} | {above:.0f} | {above / size:.2f} |"
+
+
+def timed(work: dict[str, Callable[[], object]], device: torch.device) -> dict[str, float]:
+    """The median of 3 runs of each, in turns, after a first one, from which on libraries keep buffers of their own."""
+    times: dict[str, list[float]] = {name: [] for name in work}
+    for turn in range(4):
+        for name, run in work.items():
+            taken = seconds(run, device)
+            times[name] += [taken] if turn else []
+    return {name: statistics.median(taken) for name, taken in times.items()}
 
 
 def main() -> None:
@@ -180,7 +190,6 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--report")
     arguments = parser.parse_args()
-    ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 1 << 16)  # what is freed goes back at once, so that a peak is a peak
     torch.set_num_threads(arguments.threads)
     torch.set_grad_enabled(False)
     generator = torch.Generator().manual_seed(0)
@@ -197,8 +206,7 @@ def main() -> None:
             "| positions | work | median, ms | / product | memory above logits, MiB | / logits |",
             "| --- | --- | --- | --- | --- | --- |",
         ],
-        cost(16, weight, generator),
-        cost(64, weight, generator),
+        cost(weight, generator),
         [""],
         precision(weight, generator),
         [""],
