@@ -23,7 +23,7 @@ from taboo_cluster.benchmarks.base import Benchmark
 from taboo_cluster.config import RunConfig
 from taboo_cluster.engines.base import Engine, Request
 from taboo_cluster.errors import EngineDied, TrialError, UserError
-from taboo_cluster.fitting import OfDocuments, lines_that_fit
+from taboo_cluster.fitting import lines_that_fit, of_documents
 from taboo_cluster.hashing import stable_hash
 from taboo_cluster.models import check_shape, load_config, resolve
 from taboo_cluster.records.reader import find_generations, recorded
@@ -79,6 +79,7 @@ class LoadedModel:
             versions=json.dumps(launch.versions(config.engine["name"])),
             engine=json.dumps(asdict(self._engine.info)),
         )
+        self._check_room()
         try:
             self._check(config)
         except EngineDied as error:
@@ -152,6 +153,16 @@ class LoadedModel:
             recorded=frozenset((trial_id, row.attempt) for trial_id, row in known.items()),
         )
 
+    def _check_room(self) -> None:
+        """Raise UserError where a completion alone would fill the context, so that every document would be skipped."""
+        for name, benchmark in self._benchmarks.items():
+            if of_documents(benchmark) and benchmark.max_tokens >= self._engine.max_context:
+                raise UserError(
+                    f"{name}: max_tokens={benchmark.max_tokens} leaves no room for a document in the engine's context "
+                    f"of {self._engine.max_context} tokens: lower benchmark.{name}.max_tokens, or raise the engine's "
+                    "context (vllm: engine.max_model_len)"
+                )
+
     def _check(self, config: RunConfig) -> None:
         if config.taboo.scope == "after_think" and self._engine.tokenizer is not None:
             think_tokens(self._engine.tokenizer)
@@ -170,7 +181,7 @@ class LoadedModel:
     def _request(self, cell: Cell, item: Item) -> Request:
         benchmark: Benchmark = self._benchmarks[cell.benchmark]
         condition = cell.condition
-        if isinstance(benchmark, OfDocuments) and self._engine.tokenizer is not None:
+        if of_documents(benchmark) and self._engine.tokenizer is not None:
             gauge = prompts.PromptGauge(self._model, self._engine.tokenizer, self._engine.max_context)
             item = benchmark.cut(
                 item, lines_that_fit(benchmark, item, condition.prompt_style, condition.n_shots, gauge)

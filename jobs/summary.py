@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
+from typing import Any
 
 from jobs.child import ChildFailed, in_child
 from jobs.work import ModelWork
@@ -17,7 +18,7 @@ from taboo_cluster.errors import UserError
 from taboo_cluster.launch import Launch
 from taboo_cluster.perturbations.stack import members
 from taboo_cluster.records.reader import parts
-from taboo_cluster.records.storage import Store
+from taboo_cluster.records.storage import Store, WriteError
 from taboo_cluster.stability.prompt_search import CHOSEN, FOLDER, save
 
 RETENTION = "SELECT model, benchmark, taboo_rank, retention, ci_low, ci_high, n FROM retention"
@@ -41,21 +42,23 @@ ERRORS = """
 """
 
 
-def conclude(config: RunConfig, launch: Launch, works: Sequence[ModelWork]) -> None:
+def conclude(config: RunConfig, launch: Launch, works: Sequence[ModelWork], whole: bool = True) -> None:
     """Bring results.duckdb up to date and print what came out of a sweep that ended, in whatever way.
+
+    `whole` is false where something that is measured beside the trials is left to do.
 
     Whatever goes wrong with the results is a warning: the records are on disk, and what became of the run is said.
     """
     run_dir, store = launch.run_dir, Store.open(launch.run_dir)
     missing = sum(work.tally.missing for work in works)
     if parts(store):
-        _show_results(config, run_dir, write=bool(missing) or not _up_to_date(store))
+        _show_results(config, run_dir, bool(missing) or not _up_to_date(store), whole and not missing)
     for work in works:
         if work.problem:
             print(f"FAILED {work.label}: {work.problem} ({work.tally.missing:,} of {work.total:,} trials missing)")
     total = sum(work.total for work in works)
     print(f"{total - missing:,} of {total:,} trials recorded in {run_dir}")
-    if missing:
+    if missing or not whole:
         print(f"Go on with:  {resume_command(sys.argv[1:], run_dir)}")
     print(f'Ask next:    {shlex.join(["python", "-m", "taboo_cluster", "sql", run_dir])} "{next_question(config)}"')
 
@@ -79,10 +82,10 @@ def _up_to_date(store: Store) -> bool:
     return all(store.fs.modified(f"{store.root}/{name}") <= written for name in parts(store))
 
 
-def _show_results(config: RunConfig, run_dir: str, write: bool) -> None:
+def _show_results(config: RunConfig, run_dir: str, write: bool, whole: bool) -> None:
     """In a process of its own: over a large run DuckDB takes memory that it does not give back."""
     try:
-        chosen = [CHOSEN] if config.prompt_search else []
+        chosen = [CHOSEN] if config.prompt_search and whole else []
         closing = in_child(close, run_dir, [*config.table, *chosen, SHORT, ERRORS], write)
     except (UserError, ChildFailed) as error:
         _warn(f"the results cannot be shown: {error}")
@@ -104,13 +107,22 @@ def _show_results(config: RunConfig, run_dir: str, write: bool) -> None:
             f"warning: {row['model']} on {row['benchmark']}: a baseline takes {row['longest']} of max_tokens="
             f"{row['max_tokens']}; it should be twice the longest, or detours are cut and count as wrong"
         )
-    for saved in save(Store.open(run_dir), config.prompts, found):
-        print(
-            f"Chosen for {saved.model} on {saved.benchmark}: {saved.prompt}. Use it with:  --config-dir "
-            f"{shlex.quote(f'{run_dir}/{FOLDER}')} prompt={saved.name}"
-        )
+    _save_prompts(config, run_dir, found)
     for row in errors.to_pylist():
         print(f"warning: {row['model']}: {row['n']} x {row['error_type']}, e.g. {row['example']}")
+
+
+def _save_prompts(config: RunConfig, run_dir: str, chosen: Sequence[Mapping[str, Any]]) -> None:
+    try:
+        saved = save(Store.open(run_dir), config.prompts, chosen)
+    except WriteError as error:
+        _warn(f"the chosen prompts cannot be saved: {error}")
+        return
+    for one in saved:
+        print(
+            f"Chosen for {one.model} on {one.benchmark}: {one.prompt}. Use it with:  --config-dir "
+            f"{shlex.quote(f'{run_dir}/{FOLDER}')} prompt={one.name}"
+        )
 
 
 def _warn(text: str) -> None:

@@ -169,7 +169,7 @@ def check_scorers(works: Sequence[ModelWork]) -> None:
 
 
 def run(sweep: Sweep, machines: Machines, stop: threading.Event) -> bool:
-    """Do what is missing, until it is done or `stop` is set; false where what is measured beside the trials is not done."""
+    """Do what is missing, until it is done or `stop` is set; false where what is measured beside the trials is not."""
     config, begun = sweep.config, sweep.launch
     entry, _ = compose.engine_options(config)
     chosen = needs(config, machines, entry.uses_gpu)

@@ -53,8 +53,8 @@ class Tokenizers:
             self._actor = actor_class.options(**options).remote(*self._make)
             self._calls = {self._actor.measure.remote(model): model for model in self._models}
 
-    def wait(self, tick: Callable[[], None], stopping: Callable[[], bool]) -> None:
-        """Return when all is measured, or the sweep is to stop.
+    def wait(self, tick: Callable[[], None], stopping: Callable[[], bool]) -> bool:
+        """Return when all is measured, or the sweep is to stop: true where nothing is left.
 
         Args:
             tick: called now and then meanwhile.
@@ -65,6 +65,7 @@ class Tokenizers:
             for call in ready:
                 self._back(call, self._calls.pop(call))
             tick()
+        return not self._calls
 
     def close(self) -> None:
         """End the actor."""

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from taboo_cluster.benchmarks.outcome import is_blank
 from taboo_cluster.fragmentation import Fragmentation
 from taboo_cluster.hashing import stable_rng
 from taboo_cluster.trial import Item
@@ -43,7 +44,7 @@ class Document:
 
         Compared without case and white space, so that lines stay apart however they are fragmented.
         """
-        bare = [bare_line(line) for line in self.lines]
+        bare = ["" if is_blank(line) else bare_line(line) for line in self.lines]
         count = Counter(bare)
         return tuple(
             count[own] == 1 and bool(own) and (not self.changed_only or _changed(line))

@@ -6,14 +6,13 @@ counted. So a curve over p compares the same lines, and a run can be extended by
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard
 
 from taboo_cluster.benchmarks.base import Prompt
 from taboo_cluster.errors import TrialError
 from taboo_cluster.trial import Item
 
 
-@runtime_checkable
 class OfDocuments(Protocol):
     """A benchmark whose items can be cut."""
 
@@ -34,6 +33,11 @@ class OfDocuments(Protocol):
     def cut(self, item: Item, lines: int) -> Item:
         """The item with its first lines alone; raises TrialError (`document_skipped`) where these are too few."""
         ...
+
+
+def of_documents(benchmark: object) -> TypeGuard[OfDocuments]:
+    """Whether a benchmark's items can be cut."""
+    return hasattr(benchmark, "longest") and hasattr(benchmark, "cut")
 
 
 class Gauge(Protocol):

@@ -6,14 +6,15 @@ Each has a name (`prompts` in the config) and is asked for like a benchmark's ow
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from taboo_cluster.benchmarks.base import Benchmark, Prompt
 from taboo_cluster.benchmarks.sources import local_rows
 from taboo_cluster.config import PromptConfig
+from taboo_cluster.documents import PAGES
 from taboo_cluster.errors import UserError
-from taboo_cluster.hashing import stable_rng
+from taboo_cluster.hashing import stable_hash, stable_rng
 from taboo_cluster.trial import Item
 
 
@@ -39,6 +40,10 @@ class Prompted:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._benchmark, name)
 
+    def content(self, style: str) -> str | None:
+        """Hash of what a prompt of the user's own says; None for a style of the benchmark's."""
+        return stable_hash(asdict(self._prompts[style])) if style in self._prompts else None
+
     def shots(self, style: str) -> int | None:
         """How many worked examples a prompt brings or asks for; None where the run decides."""
         if style not in self._prompts:
@@ -53,8 +58,9 @@ class Prompted:
         own = asked.style or self._benchmark.styles[0]
         made = self._benchmark.prompt(item, question, own, 0 if examples else n_shots)
         if examples:
-            if "choices" in item.extras:
-                raise UserError(f"prompts.{style}.examples: {self._benchmark.name} has choices, which they have not")
+            for own_kind, what in (("choices", "choices"), (PAGES, "documents")):
+                if own_kind in item.extras:
+                    raise UserError(f"prompts.{style}.examples: {self._benchmark.name} has {what}, which they have not")
             blocks = [
                 self._benchmark.prompt(replace(item, question=example), example, own, 0) for example, _ in examples
             ]
@@ -70,11 +76,23 @@ class Prompted:
         return replace(made, user=f"{asked.instruction}\n\n{made.user}", plain=f"{asked.instruction}\n\n{made.plain}")
 
 
+def resolved(name: str, prompt: PromptConfig) -> PromptConfig:
+    """The prompt with the examples that its pool gives written in it: what is run, compared on resume and saved."""
+    if prompt.pool_path is None:
+        return prompt
+    drawn = [{"question": question, "answer": answer} for question, answer in worked_examples(name, prompt)]
+    return replace(prompt, examples=drawn, pool_path=None)
+
+
 def worked_examples(name: str, prompt: PromptConfig) -> Sequence[tuple[str, str]]:
     """The (question, answer) pairs of a prompt: those written in it, else those drawn from its pool.
 
     Raises UserError for pairs that are none, or a pool with too few.
     """
+    if prompt.n_shots is not None and (prompt.examples or prompt.pool_path):
+        raise UserError(
+            f"prompts.{name} has examples of its own and n_shots, which asks for the benchmark's: one of the two"
+        )
     rows: Sequence[Mapping[str, Any]] = prompt.examples
     where = f"prompts.{name}.examples"
     if prompt.pool_path is not None:

@@ -12,7 +12,7 @@ from taboo_cluster.benchmarks.base import Benchmark
 from taboo_cluster.compose import build_benchmark, import_plugins
 from taboo_cluster.config import RunConfig
 from taboo_cluster.errors import UserError
-from taboo_cluster.fitting import OfDocuments
+from taboo_cluster.fitting import of_documents
 from taboo_cluster.launch import launches
 from taboo_cluster.perturbations.stack import perturb, recorded_stack
 from taboo_cluster.records.storage import Store
@@ -80,9 +80,7 @@ def as_asked(benchmark: Benchmark, item: Item, row: Mapping[str, Any]) -> Item:
             raise UserError(
                 f"item {item.item_id} is perturbed otherwise than when it was recorded: another version did it"
             )
-    return (
-        benchmark.cut(item, row["lines"]["kept"]) if row.get("lines") and isinstance(benchmark, OfDocuments) else item
-    )
+    return benchmark.cut(item, row["lines"]["kept"]) if row.get("lines") and of_documents(benchmark) else item
 
 
 def recorded_items(benchmark: Benchmark, found: Collection[tuple[str, str, str | None]]) -> Items:

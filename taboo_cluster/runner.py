@@ -15,7 +15,7 @@ import numpy as np
 from taboo_cluster.benchmarks.base import Benchmark
 from taboo_cluster.engines.base import Completion, Engine, Request
 from taboo_cluster.errors import SKIPPED, TrialError, UserError
-from taboo_cluster.fitting import OfDocuments, lines_that_fit
+from taboo_cluster.fitting import OfDocuments, lines_that_fit, of_documents
 from taboo_cluster.hashing import stable_hash
 from taboo_cluster.models import template_hash, tokenizer_hash
 from taboo_cluster.perturbations.base import Subject
@@ -301,8 +301,10 @@ class TrialRunner:
                 )
                 subject = perturbed.subject
                 row |= perturbed_columns(perturbed)
-            if isinstance(benchmark, OfDocuments):
-                subject = replace(subject, item=benchmark.cut(subject.item, self._lines(benchmark, trial)))
+            if of_documents(benchmark):
+                kept = self._lines(benchmark, trial)
+                subject = replace(subject, item=benchmark.cut(subject.item, kept))
+                row["lines"] = {"total": benchmark.whole(trial.item), "kept": kept}
             prompt = framed_prompt(benchmark, subject, condition.prompt_style, condition.n_shots)
             rendered = render(prompt, self._model, self._engine.tokenizer)
         except (TrialError, UserError):

@@ -55,9 +55,10 @@ def conditions(config: RunConfig, benchmark: Benchmark) -> list[Condition]:
     variants = [(stack, seed) for stack in stacks(config, benchmark) for seed in seeds]
     found: list[Condition] = []
     for style in prompt_styles(config, benchmark):
-        own = benchmark.shots(style) if isinstance(benchmark, Prompted) else None
-        shots = default if own is None else own
-        clean = [Condition(style, shots, taboo, how) for taboo, how in every]
+        prompted = benchmark if isinstance(benchmark, Prompted) else None
+        own = prompted.shots(style) if prompted else None
+        shots, content = default if own is None else own, prompted.content(style) if prompted else None
+        clean = [Condition(style, shots, taboo, how, prompt_content=content) for taboo, how in every]
         perturbed = [replace(c, perturbations=stack, perturbation_seed=seed) for stack, seed in variants for c in clean]
         found += clean + perturbed
     return found

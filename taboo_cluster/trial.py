@@ -91,6 +91,8 @@ class Condition:
     """The stack, in the order applied, each member with its options: `typos(rate=0.1)→padding(char=quote)`."""
     perturbation_seed: int | None = None
     """Of the stack; a stack and a seed are one variant."""
+    prompt_content: str | None = None
+    """Hash of a prompt of the user's own, whose name says nothing of it."""
 
     @property
     def name(self) -> str:
@@ -108,7 +110,8 @@ class Condition:
         sampling = [self.sampling.temperature, self.sampling.top_p] if not self.sampling.greedy else None
         seed = None if self.sampling.greedy else self.sampling.seed
         stack = [self.perturbations, self.perturbation_seed] if self.perturbations else None
-        return [self.prompt_style, self.n_shots, stack, taboo, sampling, seed]
+        own = [self.prompt_content] if self.prompt_content else []
+        return [self.prompt_style, self.n_shots, stack, taboo, sampling, seed, *own]
 
     @property
     def generation_key(self) -> list[Any]:

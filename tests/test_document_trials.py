@@ -99,3 +99,24 @@ def test_scored_again_a_record_has_the_same_verdict(tmp_path, context):
         verdict = benchmark.score(item, row["completion"], row["finish_reason"])
         assert dict(verdict.lines) == row["lines"]
         assert (verdict.outcome, verdict.score) == (row["outcome"], row["score"])
+
+
+def test_a_text_that_fragmentation_leaves_as_it_is_is_unchanged():
+    benchmark = BENCHMARKS.get("absence").build(Options(n=5))
+    for item in benchmark.items():
+        for stack, changed in (
+            ("fragment(p=0)", False),
+            ("fragment_regular(p=0.3)", False),  # two slots a line: none is reached
+            ("fragment_between(p=1)", False),  # one word a line
+            ("fragment_regular(p=0.5)", True),
+            ("fragment(p=1)", True),
+        ):
+            assert perturb(item, stack, 1).changed is changed, stack
+
+
+def test_a_scorer_that_fails_leaves_what_was_kept(tmp_path, monkeypatch):
+    benchmark = absence(tmp_path)
+    monkeypatch.setattr(type(benchmark), "score", lambda *_: 1 / 0)
+    rows, _ = run(benchmark, 1600, stacks=("",))
+    assert {row["error_type"] for row in rows} == {"scorer_failed"}
+    assert all(20 <= row["lines"]["kept"] < row["lines"]["total"] for row in rows)

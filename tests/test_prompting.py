@@ -11,7 +11,7 @@ from taboo_cluster.benchmarks.base import BENCHMARKS
 from taboo_cluster.compose import build_benchmark, load_config
 from taboo_cluster.config import PromptConfig
 from taboo_cluster.errors import UserError
-from taboo_cluster.fitting import OfDocuments
+from taboo_cluster.fitting import of_documents
 from taboo_cluster.prompting import Prompted, worked_examples
 from taboo_cluster.records.storage import Store
 from taboo_cluster.stability.prompt_search import FOLDER, save
@@ -85,7 +85,7 @@ def test_the_number_of_examples_is_the_conditions() -> None:
 
 def test_the_choice_is_saved_as_a_config_for_other_sweeps(tmp_path: Path) -> None:
     prompts = {"careful": PromptConfig("Be careful."), "taught": PromptConfig(examples=EXAMPLES)}
-    same = {"quantization": "none", "dtype": "float32", "benchmark": "arithmetic"}
+    same = {"model_revision": "r", "quantization": "none", "dtype": "float32", "benchmark": "arithmetic"}
     rows = [
         same | {"model": "org/a", "prompt_style": "careful", "n_shots": 1},
         same | {"model": "b", "prompt_style": "taught", "n_shots": 2},
@@ -102,7 +102,29 @@ def test_the_choice_is_saved_as_a_config_for_other_sweeps(tmp_path: Path) -> Non
 
 def test_documents_stay_documents() -> None:
     entry = BENCHMARKS.get("absence")
-    assert isinstance(Prompted(entry.build(entry.options()), {"x": PromptConfig("Look.")}), OfDocuments)
+    assert of_documents(Prompted(entry.build(entry.options()), {"x": PromptConfig("Look.")}))
+
+
+def test_a_prompts_content_is_part_of_a_trial_and_its_pool_is_drawn_once(tmp_path: Path) -> None:
+    pool = tmp_path / "pool.jsonl"
+    pool.write_text("".join(json.dumps({"question": f"q{n}", "answer": f"a{n}"}) + "\n" for n in range(9)))
+
+    def ids(prompt: str) -> set[str | None]:
+        config = load_config([*BASE, f"prompts={{x: {prompt}}}", "prompt_style=[x]"])
+        assert config.prompts["x"].pool_path is None
+        benchmark = build_benchmark(config, "arithmetic")
+        (condition,) = conditions(config, benchmark)
+        assert condition.n_shots == (3 if "pool" in prompt else 2)
+        return {condition.prompt_content}
+
+    drawn = f"{{pool_path: {pool}, pool_n: 3}}"
+    found = [ids("{instruction: a}"), ids("{instruction: b}"), ids("{instruction: a}"), ids(drawn)]
+    pool.write_text("".join(json.dumps({"question": f"r{n}", "answer": f"a{n}"}) + "\n" for n in range(9)))
+    found.append(ids(drawn))
+    assert found[0] == found[2]
+    assert len(set().union(*found)) == 4
+    plain = load_config(BASE)
+    assert conditions(plain, build_benchmark(plain, "arithmetic"))[0].prompt_content is None
 
 
 @pytest.mark.parametrize(
@@ -111,6 +133,7 @@ def test_documents_stay_documents() -> None:
         (["prompts={cot: {}}"], "prompts.cot: arithmetic has a prompt style of that name"),
         (["prompts={x: {style: direct}}"], "arithmetic has no style 'direct'"),
         (["prompts={x: {examples: [{question: q}]}}"], "an example is a question and an answer, both texts"),
+        (["prompts={x: {n_shots: 1, examples: [{question: q, answer: a}]}}"], "one of the two"),
         (["prompts={x: {n_shots: 9}}", "prompt_style=[x]"], "n_shots=9 is not from 0 to that"),
         (
             ["prompts={x: {instructoin: y}}"],
@@ -126,6 +149,14 @@ def test_what_cannot_be_asked_is_said(settings: list[str], message: str) -> None
     with pytest.raises(UserError) as caught:
         load_config([*BASE, *settings])
     assert message in str(caught.value)
+
+
+def test_examples_are_not_for_documents() -> None:
+    entry = BENCHMARKS.get("absence")
+    benchmark = Prompted(entry.build(entry.options()), {"x": PromptConfig(examples=EXAMPLES)})
+    item = benchmark.items()[0]
+    with pytest.raises(UserError, match="absence has documents, which they have not"):
+        benchmark.prompt(item, item.question, "x", 0)
 
 
 def test_examples_need_questions_without_choices() -> None:

@@ -240,4 +240,4 @@ class Detection:
 
 def _answer(pages: Pages, style: str) -> str:
     lines = "\n".join(pages.versions.targets)
-    return f"<lines>\n{lines}\n</lines>" if style == COT else lines
+    return f"<lines>\n{lines}\n</lines>" if style == COT else lines or "none"

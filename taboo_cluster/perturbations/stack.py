@@ -104,8 +104,15 @@ def perturb(item: Item, stack: str, seed: int) -> Perturbed:
         seen[member.name] += 1
         rng = stable_rng("perturbation", member.name, ordinal, item.item_id, seed)
         subject = member.entry.apply(subject, member.options, rng)
-    before = Subject(item)
-    return Perturbed(subject, replace(subject, numbers={}) != before)
+    return Perturbed(subject, _shown(subject) != _shown(Subject(item)))
+
+
+def _shown(subject: Subject) -> object:
+    """What a model is shown of a subject; of a document both versions."""
+    item = subject.item
+    if PAGES in item.extras:
+        return subject.before, subject.after, item.question, item.extras[PAGES].versions
+    return replace(subject, numbers={})
 
 
 def framed_prompt(benchmark: Benchmark, subject: Subject, style: str, n_shots: int) -> Prompt:

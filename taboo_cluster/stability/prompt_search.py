@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -16,8 +17,8 @@ FOLDER = "conf"
 """In the run directory: a tree for --config-dir, with the group `prompt`."""
 
 CHOSEN = """
-    SELECT model, quantization, dtype, benchmark, prompt_style, n_shots
-    FROM prompt_search WHERE chosen ORDER BY model, quantization, dtype, benchmark
+    SELECT model, model_revision, quantization, dtype, benchmark, prompt_style, n_shots
+    FROM prompt_search WHERE chosen ORDER BY model, model_revision, quantization, dtype, benchmark
 """
 
 
@@ -36,11 +37,13 @@ def save(store: Store, prompts: Mapping[str, PromptConfig], rows: Sequence[Mappi
     """Write a config for each chosen prompt (rows of `CHOSEN`) into the run; a style of the benchmark's own is named
     alone. Raises WriteError."""
     several = len({(row["quantization"], row["dtype"]) for row in rows}) > 1
+    revisions = Counter(model for model, _ in {(row["model"], row["model_revision"]) for row in rows})
     saved = []
     for row in rows:
         style = row["prompt_style"]
         precision = [row["dtype"] if row["quantization"] == "none" else row["quantization"]] if several else []
-        name = "-".join([model_slug(row["model"]), *precision, row["benchmark"]])
+        revision = [str(row["model_revision"])[:8]] if revisions[row["model"]] > 1 else []
+        name = "-".join([model_slug(row["model"]), *revision, *precision, row["benchmark"]])
         settings: dict[str, Any] = {"prompt_style": style}
         if style in prompts:
             chosen = prompts[style]

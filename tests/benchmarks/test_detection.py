@@ -14,7 +14,7 @@ from taboo_cluster.benchmarks.document_sources import gsm8k_lines, load_document
 from taboo_cluster.canary import check_scorer
 from taboo_cluster.documents import PAGES
 from taboo_cluster.errors import TrialError, UserError
-from taboo_cluster.fitting import OfDocuments, lines_that_fit
+from taboo_cluster.fitting import lines_that_fit, of_documents
 from taboo_cluster.perturbations.stack import check_applies, members, perturb
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -46,7 +46,7 @@ def test_offline_documents_of_numbers(name):
     assert len(first) == 24
     assert all(len(line) == 3 and line.isdigit() for line in first)
     assert [item.item_id for item in build(name, n=20).items()] == [item.item_id for item in items[:20]]
-    assert isinstance(benchmark, OfDocuments)
+    assert of_documents(benchmark)
     check_scorer(benchmark)
 
 

@@ -129,6 +129,7 @@ def answered(tokenizer: PreTrainedTokenizerBase, prompt: str, completion: str, a
     row = {"trial_id": "t", "attempt": 1, "run_id": "run", "prompt": f"{tokenizer.bos_token}{prompt}"}
     row |= {"prompt_tokens": 1 + len(tokenizer(prompt, add_special_tokens=False).input_ids)}
     row |= {"completion": completion, "token_ids": ids, "completion_tokens": len(ids)}
+    row |= {"finish_reason": "stop", "taboo_rank": 0}
     start = None if answer is None else completion.rindex(answer)
     end = None if start is None else start + len(answer or "")
     return row | {"answer_start": start, "answer_end": end} | more
@@ -159,8 +160,13 @@ def test_tokens_that_were_not_kept_are_made_again_where_they_are_as_many(
     row = answered(tokenizer, "3 + 4 =", " The answer is 7.", "7")
     kept = case(row)
     assert case(row | {"token_ids": None, "completion_tokens": row["completion_tokens"] + len(end)}) == kept
-    other = case(row | {"token_ids": None, "completion_tokens": row["completion_tokens"] + 2})
-    assert other == "the completion's tokens are not known: record_tokens=true keeps them"
+    unknown = "the completion's tokens are not known: record_tokens=true keeps them"
+    assert case(row | {"token_ids": None, "completion_tokens": row["completion_tokens"] + 2}) == unknown
+    # A text cut by its length has no end token to be missing; one that was intervened in has pieces of its own.
+    cut = row | {"token_ids": None, "finish_reason": "length"}
+    assert case(cut) == kept
+    assert case(cut | {"completion_tokens": row["completion_tokens"] + 1}) == unknown
+    assert case(row | {"token_ids": None, "taboo_rank": 1}) == unknown
 
 
 def test_why_a_record_cannot_be_probed(tokenizer: PreTrainedTokenizerBase, case: Callable[[Row], Case | str]) -> None:
