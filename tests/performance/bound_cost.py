@@ -35,7 +35,7 @@ M_MMAP_THRESHOLD = -3
 
 
 def mebibytes() -> tuple[float, float]:
-    """Resident memory of this process now, and the most since `forget_peak`."""
+    """Resident memory of this process now, and the most since its peak was last cleared."""
     with open("/proc/self/status", encoding="utf-8") as status:
         found = {line.split(":")[0]: int(line.split()[1]) / 1024 for line in status if line.startswith("Vm")}
     return found["VmRSS"], found["VmHWM"]
