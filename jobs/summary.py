@@ -27,7 +27,7 @@ VALLEY = "SELECT model, benchmark, item_group, fragment_p, value, ci_low, ci_hig
 ACCURACY = "SELECT model, benchmark, condition, accuracy, ci_low, ci_high, n FROM accuracy"
 """What may be asked next."""
 
-KEYS = ("style", "shots", "perturbation", "quantization", "rank")
+KEYS = ("revision", "style", "shots", "perturbation", "quantization", "rank")
 """Columns that are shown only where they tell the rows of a table apart."""
 
 SHORT = """
