@@ -301,7 +301,8 @@ def test_interventions_cost_what_the_probe_says(tiny_instruct: ResolvedModel, in
         for name, prompt in prompts.items()
         for rank in (0, 1)
     ]
-    rows, steps = {}, 0
+    rows: dict[str, Row] = {}
+    steps = 0
     for done in engine.generate(iter(requests)):
         assert done.generation is not None
         name = done.key.split()[0]
