@@ -20,13 +20,14 @@ PACKAGES = ("transformers", "torch")
 EMBEDDED = ("{path: 'embedded:tiny-base', name: tiny-base}",
             "{path: 'embedded:tiny-instruct', name: tiny-instruct, aligned: true, stage: instruct}")  # fmt: skip
 APART = """
-    SELECT model, dtype, list(abs(p.logprob + s.bits * ln(2))) AS nats
+    SELECT model, dtype, list(abs(p.logprob - ln(p.top1) + s.bits * ln(2))) AS nats
     FROM (SELECT model, dtype, trial_id, attempt, unnest(steps) AS s FROM recorded WHERE taboo_rank = 1)
     JOIN (SELECT trial_id, attempt, unnest(positions) AS p FROM probed) USING (trial_id, attempt)
     WHERE s.position = p.position
     GROUP BY ALL ORDER BY ALL
 """
-"""At each intervention: the probe's log-probability of the emitted token against the engine's bits."""
+"""At each intervention: the probe's log-probability of the emitted token, less that of the nominal one, against the
+engine's bits, which are the same in base 2."""
 
 
 def versions() -> str:
