@@ -11,6 +11,9 @@ import numpy.typing as npt
 from taboo_cluster.analysis.statistics import RESAMPLES, Floats, Interval, divide, percentiles
 from taboo_cluster.hashing import stable_rng
 
+CELLS = 5_000_000
+"""Resamples times trials that are computed at once, which bounds memory."""
+
 
 @dataclass(frozen=True)
 class Auroc:
@@ -50,8 +53,13 @@ def flip_prediction(
     """
     n = int(clusters.max()) + 1
     drawn = stable_rng("bootstrap", *seed).multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
-    times = np.vstack([np.ones(n), drawn])[:, clusters].astype(np.float64)
-    every = {name: auroc(scores, flipped, times) for name, scores in predictors.items()}
+    weights = np.vstack([np.ones(n), drawn]).astype(np.float64)
+    size = max(1, CELLS // len(flipped))
+    starts = range(0, len(weights), size)
+    every = {
+        name: np.concatenate([auroc(scores, flipped, weights[at : at + size, clusters]) for at in starts])
+        for name, scores in predictors.items()
+    }
     found = {}
     for name, values in every.items():
         others = [other for known, other in every.items() if known != name]

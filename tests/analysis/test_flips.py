@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from taboo_cluster.analysis import flips
 from taboo_cluster.analysis.flips import Auroc, auroc, flip_prediction
 from taboo_cluster.analysis.statistics import Floats
 
@@ -164,3 +165,12 @@ def test_resamples_of_one_class_are_left_out() -> None:
     found = flip_prediction({"x": np.array([1.0, 2, 0])}, np.array([True, False, False]), np.arange(3), "seed")["x"]
     assert found.auroc == 0.5
     assert found.interval == (0.0, 1.0)
+
+
+def test_resamples_in_slices_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = np.random.default_rng(4)
+    scores = {"a": draw.normal(size=30), "b": draw.normal(size=30)}
+    flipped, clusters = draw.random(30) < 0.4, np.arange(30) // 2
+    whole = flip_prediction(scores, flipped, clusters, 0, "view", "cell")
+    monkeypatch.setattr(flips, "CELLS", 7 * 30)
+    assert flip_prediction(scores, flipped, clusters, 0, "view", "cell") == whole
