@@ -31,10 +31,10 @@ class FakeBenchmark:
         return ()
 
     def prompt(self, item: Item, question: str, style: str, n_shots: int) -> Prompt:
-        raise NotImplementedError
+        raise NotImplementedError  # on purpose: cells and orders must be made without a prompt
 
     def score(self, item: Item, completion: str, finish_reason: str) -> Verdict:
-        raise NotImplementedError
+        raise NotImplementedError  # on purpose: nothing is scored before it is generated
 
     def canaries(self) -> tuple[tuple[Item, str, bool], ...]:
         return ()

@@ -98,6 +98,13 @@ def check(name: str, transformers: dict[str, Generation], vllm: dict[str, Genera
     return lines
 
 
+def test_transformers_and_vllm_agree(tiny_instruct, vllm_engine):
+    asked = arithmetic(tiny_instruct, vllm_engine.tokenizer, limit=10)
+    transformers = built("transformers", tiny_instruct)
+    check("tiny-instruct", generations(transformers, asked), generations(vllm_engine, asked))
+    transformers.close()
+
+
 @pytest.mark.verify
 @pytest.mark.timeout(3600)
 def test_transformers_and_vllm_agree_on_50_items_and_rank_0_is_plain_vllm():
